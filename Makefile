@@ -1,0 +1,76 @@
+# Needs make and a Python, 3.11 or newer. Everything else goes into .venv.
+# Choose another Python with PYTHON=..., pass arguments to pytest with PYTEST_ARGS=... and a marker with MARK=...
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo $$p; break; }; done)
+BIN := .venv/bin
+PYTEST_ARGS ?=
+MARK ?=
+LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help .venv test lint demo demo-admin bench test-matrix lock clean
+
+help:
+	@echo 'make demo         the main job on SQLite, no server needed'
+	@echo 'make demo-admin   the same with the admin to look at'
+	@echo 'make test         all tests, on every database and broker found here'
+	@echo 'make lint         ruff, mypy, import contracts'
+	@echo 'make bench        the benchmark'
+	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
+	@echo 'make lock         write requirements/*.txt again; LOCK_ARGS=--upgrade for newer versions'
+	@echo 'make clean        remove what these made'
+
+.venv: .venv/installed
+
+.venv/installed: requirements/dev.txt requirements/mariadb.txt pyproject.toml
+	@test -n "$(PYTHON)" || { echo 'No Python 3.11 or newer was found: name one with PYTHON=...'; exit 1; }
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet -r requirements/dev.txt
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@$(BIN)/pip install --quiet -r requirements/mariadb.txt >.venv/mariadb.log 2>&1 || \
+		echo 'mysqlclient could not be built, so MariaDB is left out of the tests: see .venv/mariadb.log'
+	@touch $@
+
+# The last run is the full one, so that its closing line is pytest's last word.
+test: .venv/installed
+	@$(BIN)/python -m tests.services sh -c 'failed=0; \
+	for db in $$ONEBEAT_TEST_DATABASES; do \
+		test $$db = sqlite && continue; \
+		echo "onebeat tests: those in this process (marked django_db), on $$db"; \
+		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
+			test $$? = 5 || failed=1; \
+	done; \
+	echo "onebeat tests: all of them; those in this process on sqlite"; \
+	$(BIN)/python -m pytest -m "$(MARK)" $(PYTEST_ARGS) || failed=1; \
+	exit $$failed'
+
+lint: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+demo: .venv/installed
+	$(BIN)/python examples/demo/run.py
+
+demo-admin: .venv/installed
+	$(BIN)/python examples/demo/admin.py
+
+bench: .venv/installed
+	$(BIN)/python benchmarks/run.py
+
+test-matrix: .venv/installed
+	@MARK='$(MARK)' PYTEST_ARGS='$(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix
+
+# With the oldest Python we support: what is locked for it installs on the newer ones too.
+lock:
+	python3.11 -m venv .venv-lock
+	.venv-lock/bin/pip install --quiet pip-tools
+	.venv-lock/bin/pip-compile $(LOCK) $(LOCK_ARGS) --extra solar -o requirements/dev.txt pyproject.toml requirements/dev.in
+	.venv-lock/bin/pip-compile $(LOCK) $(LOCK_ARGS) -o requirements/mariadb.txt requirements/mariadb.in
+
+clean:
+	rm -rf .venv .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis .demo
+	find src tests examples benchmarks -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,1 @@
+"""onebeat: the database-backed scheduler for Django and Celery."""

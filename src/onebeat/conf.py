@@ -1,0 +1,71 @@
+"""onebeat's settings: one dict, `ONEBEAT = {...}`, in the project's settings, each key typed and with a safe default."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.conf import settings as django_settings
+from django.core.signals import setting_changed
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The keys of `ONEBEAT`. Durations are seconds."""
+
+    #: The longest a scheduler sleeps before it looks for changes and due tasks again.
+    poll_interval: float = 1.0
+    #: How many due tasks are claimed in one transaction.
+    batch_size: int = 500
+    #: How many messages go to the broker between two checks of the lease.
+    flush_size: int = 100
+    #: From how many messages on a flush uses the transport's own batch. Fewer go out one by one.
+    plain_below: int = 50
+    #: How long a claimed occurrence belongs to its scheduler. After a crash, another sends it when this has passed.
+    lease_seconds: float = 30.0
+    #: A scheduler not seen for this long counts as away; turns that pass while all are away are missed, not late.
+    away_seconds: float = 8.0
+    #: A turn later than this is missed even if schedulers were at work all the time.
+    late_seconds: float = 60.0
+    #: How often run counts and `last_run_at` are written to the task's row, for those who read them.
+    run_state_seconds: float = 2.0
+    #: How many tasks the sweep looks at in each poll for changes made past the ORM. 0 switches it off.
+    sweep_size: int = 1000
+
+
+def problems(raw: Any) -> list[str]:
+    """What is wrong with an `ONEBEAT` dict, one line for each fault; empty when nothing is."""
+    if not isinstance(raw, dict):
+        return [f"ONEBEAT must be a dict, not {type(raw).__name__}"]
+    found = []
+    fields = {field.name: field for field in dataclasses.fields(Settings)}
+    for key, value in raw.items():
+        if key not in fields:
+            found.append(f"unknown key {key!r}; known are {', '.join(sorted(fields))}")
+            continue
+        whole = isinstance(fields[key].default, int)
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            found.append(f"{key} must be {'a whole number' if whole else 'a number of seconds'}, not {value!r}")
+        elif value < 0 or (value == 0 and key != "sweep_size"):
+            found.append(f"{key} must be above zero, not {value!r}")
+    return found
+
+
+@lru_cache(maxsize=1)
+def current() -> Settings:
+    """The settings in force. Keys that are unknown or wrong are left at their default; `check` reports them."""
+    raw = getattr(django_settings, "ONEBEAT", {})
+    if not isinstance(raw, dict):
+        return Settings()
+    bad = {key for key in raw if problems({key: raw[key]})}
+    return Settings(**{key: value for key, value in raw.items() if key not in bad})
+
+
+def _forget(*, setting: str, **kwargs: Any) -> None:
+    if setting == "ONEBEAT":
+        current.cache_clear()
+
+
+setting_changed.connect(_forget)

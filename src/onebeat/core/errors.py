@@ -1,0 +1,35 @@
+"""The errors of the rules. Each is one line that a person can act on."""
+
+from __future__ import annotations
+
+_SHOWN = 60
+
+
+class RuleError(ValueError):
+    """A schedule rule that cannot be kept.
+
+    `field` names the part of the rule at fault, `token` the piece of text in it (None when it is the whole that is wrong),
+    `why` says in one line what is wrong and what would be accepted. `str()` is one line made of the three.
+    """
+
+    def __init__(self, field: str, token: object, why: str) -> None:
+        self.field = field
+        self.token = None if token is None else str(token)
+        self.why = " ".join(why.split())
+        super().__init__(field, token, why)
+
+    def __str__(self) -> str:
+        if self.token is None:
+            return f"{self.field}: {self.why}"
+        shown = self.token if len(self.token) <= _SHOWN else self.token[: _SHOWN - 3] + "..."
+        return f"{self.field}: {shown!r} is not accepted: {self.why}"
+
+
+class SolarUnavailable(RuleError):
+    """A solar rule where the library that computes it is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__("event", None, "solar schedules need the ephem library: pip install 'onebeat[solar]'")
+
+    def __reduce__(self) -> tuple[type[SolarUnavailable], tuple[()]]:
+        return SolarUnavailable, ()

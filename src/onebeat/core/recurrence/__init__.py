@@ -1,0 +1,29 @@
+"""When is the next run? Recurrence rules as pure objects with one question, `after(instant)`."""
+
+from __future__ import annotations
+
+from onebeat.core.errors import RuleError, SolarUnavailable
+from onebeat.core.recurrence.base import Recurrence
+from onebeat.core.recurrence.clocked import Clocked
+from onebeat.core.recurrence.cron import Cron
+from onebeat.core.recurrence.fields import canonical_field
+from onebeat.core.recurrence.interval import UNITS, Interval
+from onebeat.core.recurrence.solar import EVENTS, Solar
+from onebeat.core.recurrence.wall import check_crontab
+from onebeat.core.recurrence.zones import tzdata_version, zone
+
+__all__ = [
+    "EVENTS",
+    "UNITS",
+    "Clocked",
+    "Cron",
+    "Interval",
+    "Recurrence",
+    "RuleError",
+    "Solar",
+    "SolarUnavailable",
+    "canonical_field",
+    "check_crontab",
+    "tzdata_version",
+    "zone",
+]

@@ -1,0 +1,100 @@
+"""IANA time zones by name, and the version of the rules behind them."""
+
+from __future__ import annotations
+
+import difflib
+import zoneinfo
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import lru_cache
+from pathlib import Path
+from zoneinfo import ZoneInfo
+
+from onebeat.core.errors import RuleError
+
+_NOTHING = timedelta(0)
+_SECOND = timedelta(seconds=1)
+
+
+def zone(name: str | tzinfo) -> ZoneInfo:
+    """The IANA zone of that name; letter case does not matter and the zone carries the IANA spelling.
+
+    Takes a ZoneInfo, `datetime.UTC` and the zones of pytz as well. Raises RuleError (field "timezone") for anything else,
+    and for a zone without an IANA name: its rules could not be stored.
+    """
+    if isinstance(name, tzinfo):
+        text = "UTC" if name is UTC else getattr(name, "key", None) or getattr(name, "zone", None)
+    else:
+        text = name
+    if not isinstance(text, str):
+        raise RuleError("timezone", name, "an IANA name is needed, such as Europe/Paris")
+    return _by_name(text)
+
+
+@lru_cache(maxsize=2048)
+def _by_name(text: str) -> ZoneInfo:
+    names = _names()
+    folded = text.strip().casefold()
+    if folded in names:
+        return ZoneInfo(names[folded])
+    near = difflib.get_close_matches(folded, names, n=1)
+    hint = f"did you mean {names[near[0]]}?" if near else "an IANA name is needed, such as Europe/Paris"
+    raise RuleError("timezone", text, hint)
+
+
+@lru_cache(maxsize=1)
+def _names() -> dict[str, str]:
+    return {name.casefold(): name for name in zoneinfo.available_timezones()}
+
+
+def offset(moment: datetime) -> timedelta:
+    """The UTC offset of an aware moment."""
+    return moment.utcoffset() or _NOTHING
+
+
+def transition(wall: datetime) -> datetime:
+    """The instant (UTC) at which the clocks change around `wall`, a wall time that is missing or comes twice.
+
+    `wall` is aware in a ZoneInfo, and its two folds have different offsets (PEP 495).
+    """
+    naive = wall.replace(tzinfo=None, microsecond=0)
+    offsets = sorted((offset(wall.replace(fold=0)), offset(wall.replace(fold=1))))
+    before = (naive - offsets[1]).replace(tzinfo=UTC)
+    after = (naive - offsets[0]).replace(tzinfo=UTC)
+    old = offset(before.astimezone(wall.tzinfo))
+    # The change lies after `before` and not after `after`; clocks change on whole seconds.
+    while after - before > _SECOND:
+        middle = (before + (after - before) // 2).replace(microsecond=0)
+        if offset(middle.astimezone(wall.tzinfo)) == old:
+            before = middle
+        else:
+            after = middle
+    return after
+
+
+@lru_cache(maxsize=1)
+def tzdata_version() -> str:
+    """The version of the zone rules this process computes with, such as "2025b"; "unknown" where nothing tells.
+
+    Plans made under another version are made again. Found as zoneinfo itself finds its data: the system's files first
+    (PEP 615), the tzdata package otherwise.
+    """
+    for directory in map(Path, zoneinfo.TZPATH):
+        if (directory / "Europe").is_dir():
+            return _system_version(directory)
+    try:
+        import tzdata
+    except ImportError:
+        return "unknown"
+    return str(tzdata.IANA_VERSION)
+
+
+def _system_version(directory: Path) -> str:
+    for name in ("+VERSION", "tzdata.zi"):
+        try:
+            with (directory / name).open(encoding="ascii", errors="replace") as file:
+                words = file.readline().split()
+        except OSError:
+            continue
+        if words:
+            return words[-1]
+    return "unknown"

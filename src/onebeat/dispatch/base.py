@@ -1,0 +1,57 @@
+"""What the engine asks of whatever takes its messages, and what it is told in return."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One task to run, ready to be published."""
+
+    id: str
+    task: str
+    args: list[Any]
+    kwargs: dict[str, Any]
+    #: `apply_async` options: queue, exchange, routing_key, priority, expires, headers.
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The broker has the message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """This message can't be sent as it is; others can."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Unsent:
+    """The broker is away, or was lost on the way: the message may or may not have reached it."""
+
+    reason: str
+
+
+Outcome = Accepted | Refused | Unsent
+
+
+class Dispatcher(Protocol):
+    """Takes messages to a broker. Holds one connection; not for use by several threads."""
+
+    def ready(self) -> bool:
+        """Whether the broker answers now; connects if need be, and does not wait long."""
+        ...
+
+    def publish(self, messages: Sequence[Message]) -> list[Outcome]:
+        """Publish in order. One outcome for each message; never raises for a broker or a message that fails."""
+        ...
+
+    def close(self) -> None:
+        """Let the connection go. May be called at any time and more than once."""
+        ...

@@ -1,0 +1,144 @@
+"""Publishing through Celery: the task's own `apply_async` where the task is registered, else by name."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+from celery import Celery, Task
+from kombu.exceptions import BatchPublishError, OperationalError
+
+from onebeat.dispatch.base import Accepted, Message, Outcome, Refused, Unsent
+
+logger = logging.getLogger("onebeat")
+
+#: How long a connection may take, in seconds. Only where the project's own settings say nothing.
+_CONNECT_SECONDS = 3.0
+#: How long the broker may take to answer a publish.
+_ANSWER_SECONDS = 10.0
+
+
+class CeleryDispatcher:
+    """One connection and one producer, kept open; opened again when the broker has been away.
+
+    `plain_below`: with fewer messages than this in a call they go one by one, so that what listens to publish signals
+    behaves as ever; with more they go through the transport's own batch where it has one. In a batch `after_task_publish`
+    is sent before the broker has answered.
+    """
+
+    def __init__(self, app: Celery, *, plain_below: int = 50) -> None:
+        self.app = app
+        self.plain_below = plain_below
+        self._connection: Any = None
+        self._producer: Any = None
+
+    def ready(self) -> bool:
+        if self._producer is not None:
+            return True
+        try:
+            self._connection = self.app.connection_for_write(
+                connect_timeout=_CONNECT_SECONDS, transport_options=self._transport_options()
+            )
+            self._connection.connect()
+            self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
+        except Exception as error:
+            logger.debug("the broker does not answer: %r", error)
+            self.close()
+            return False
+        return True
+
+    def publish(self, messages: Sequence[Message]) -> list[Outcome]:
+        if not self.ready():
+            return [Unsent("the broker does not answer")] * len(messages)
+        batched = [message for message in messages if not self._overridden(message.task)]
+        if len(batched) < self.plain_below or not getattr(self._producer, "supports_batch_publish", False):
+            return self._each(messages)
+        outcomes: dict[int, Outcome] = dict(zip(map(id, batched), self._batch(batched), strict=True))
+        rest = [message for message in messages if id(message) not in outcomes]
+        outcomes.update(zip(map(id, rest), self._each(rest), strict=True))
+        return [outcomes[id(message)] for message in messages]
+
+    def close(self) -> None:
+        connection, self._connection, self._producer = self._connection, None, None
+        if connection is not None:
+            try:
+                connection.release()
+            except Exception as error:
+                logger.debug("closing the broker connection: %r", error)
+
+    def _each(self, messages: Sequence[Message]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for message in messages:
+            if outcomes and isinstance(outcomes[-1], Unsent):
+                outcomes.append(outcomes[-1])
+                continue
+            if not self.ready():
+                outcomes.append(Unsent("the broker does not answer"))
+                continue
+            outcomes.append(self._send(message))
+            if isinstance(outcomes[-1], Unsent):
+                self.close()
+        return outcomes
+
+    def _batch(self, messages: Sequence[Message]) -> list[Outcome]:
+        """All in one exchange with the broker. If that is lost, any of them may have arrived, and none counts as sent."""
+        outcomes: list[Outcome] = []
+        try:
+            # Every publish adds a few commands at most: one flush, at the end, whose answer stands for all.
+            with self._producer.batch(max_size=8 * len(messages)):
+                # An exception that left this block would discard what is buffered.
+                outcomes += [self._send(message) for message in messages]
+        except Exception as error:
+            if not self._away(error):
+                raise
+            lost = Unsent(repr(error))
+            self.close()
+            return [one if isinstance(one, Refused) else lost for one in outcomes] or [lost] * len(messages)
+        if any(isinstance(one, Unsent) for one in outcomes):
+            self.close()
+        return outcomes
+
+    def _send(self, message: Message) -> Outcome:
+        task = self.app.tasks.get(message.task)
+        options = {"task_id": message.id, "producer": self._producer, "retry": False, **message.options}
+        try:
+            if task is not None:
+                task.apply_async(message.args, message.kwargs, **options)
+            else:
+                self.app.send_task(message.task, message.args, message.kwargs, **options)
+        except Exception as error:
+            if self._away(error):
+                return Unsent(repr(error))
+            if isinstance(error, self._connection.channel_errors):
+                self.close()  # the broker closes the channel with its refusal
+            return Refused(f"{type(error).__name__}: {error}")
+        return Accepted()
+
+    def _away(self, error: BaseException) -> bool:
+        """Whether the broker is to blame and not the message."""
+        if isinstance(error, KeyError | ValueError | TypeError):
+            return False  # kombu counts KeyError among Redis' connection errors; an unknown queue is one
+        if isinstance(error, BatchPublishError | OperationalError):
+            return True
+        if self._connection is None or isinstance(error, self._connection.connection_errors):
+            return True
+        # A full or read-only Redis refuses commands, not messages.
+        return type(error).__module__.startswith("redis.") and isinstance(error, self._connection.channel_errors)
+
+    def _overridden(self, name: str) -> bool:
+        """Whether somebody's own `apply_async` sends this task: it goes the plain way, outside any batch."""
+        task = self.app.tasks.get(name)
+        return task is not None and type(task).apply_async is not Task.apply_async
+
+    def _transport_options(self) -> dict[str, Any]:
+        """Bounded waits, and RabbitMQ's publisher confirms: "accepted" means that the broker said so."""
+        given = self.app.conf.broker_transport_options or {}
+        scheme = str(self.app.conf.broker_write_url or self.app.conf.broker_url or "amqp").partition(":")[0]
+        if scheme.startswith("redis"):
+            own = {"socket_connect_timeout": _CONNECT_SECONDS, "socket_timeout": _ANSWER_SECONDS}
+        elif scheme in ("amqp", "amqps", "pyamqp"):
+            own = {"confirm_publish": True}
+        else:
+            own = {}
+        return {**own, **given}

@@ -1,0 +1,1 @@
+"""The order of the work: plan, claim, publish, settle, recover, sleep. No SQL and no broker details."""

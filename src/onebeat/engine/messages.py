@@ -1,0 +1,42 @@
+"""The message that an occurrence is sent as."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from onebeat.dispatch.base import Message
+from onebeat.store.ledger import Claimed
+
+#: The header that readers of django-celery-beat's messages know.
+NAME_HEADER = "periodic_task_name"
+#: onebeat's own: the occurrence's key, its nominal time (ISO 8601, UTC) and its run number.
+OCCURRENCE_HEADER = "onebeat_occurrence"
+DUE_HEADER = "onebeat_due_at"
+RUN_HEADER = "onebeat_run"
+
+
+def message(one: Claimed, now: datetime) -> Message:
+    """`one` as a message, published at about `now`, with every option its task has.
+
+    The claim has seen that the task's arguments decode. `expires` of the task ends the message too: a worker that comes
+    to it later must not run it.
+    """
+    task = one.task
+    args, kwargs, headers = task.arguments()
+    options = {
+        "queue": task.queue,
+        "exchange": task.exchange,
+        "routing_key": task.routing_key,
+        "priority": task.priority,
+    }
+    ends = [task.ends(), now + timedelta(seconds=task.expire_seconds) if task.expire_seconds is not None else None]
+    options["expires"] = min((end for end in ends if end is not None), default=None)
+    kept = {name: value for name, value in options.items() if value is not None and value != ""}
+    kept["headers"] = {
+        **headers,
+        NAME_HEADER: task.name,
+        OCCURRENCE_HEADER: one.id,
+        DUE_HEADER: one.due_at.isoformat(),
+        RUN_HEADER: one.run,
+    }
+    return Message(str(one.celery_task_id), task.task, args, kwargs, kept)

@@ -1,0 +1,55 @@
+"""Whether schedulers have been able to send, and since when: what tells a missed turn from a late one."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from onebeat.store import beats
+
+#: How often a scheduler reports that it is at work.
+_REPORT = timedelta(seconds=2)
+
+
+class Presence:
+    """This scheduler's row in `Beat`, and what it knows of the others'."""
+
+    def __init__(self, using: str, away: timedelta) -> None:
+        self.using = using
+        self.away = away
+        self.lag = timedelta(0)
+        self._beat: int | None = None
+        self._able_since: datetime | None = None
+        self._any_able_since: datetime | None = None
+        self._seen: datetime | None = None
+        self._reported: datetime | None = None
+
+    @property
+    def beat(self) -> int:
+        """The key of this scheduler's row, made when it is first needed."""
+        if self._beat is None:
+            self._beat = beats.register(self.using)
+        return self._beat
+
+    def seen(self, now: datetime, ready: bool) -> None:
+        """A tick begins, and the broker answers or not. A gap between ticks longer than `away` breaks the record."""
+        before = self._able_since
+        if not ready:
+            self._able_since = None
+        elif before is None or self._seen is None or now - self._seen > self.away:
+            self._able_since = now
+        self._seen = now
+        changed = before != self._able_since
+        if changed or self._reported is None or now - self._reported >= _REPORT:
+            beats.report(self.using, self.beat, able_since=self._able_since, lag=self.lag)
+            self._any_able_since = beats.able_since(self.using, now, self.away)
+            self._reported = now
+
+    def missed_before(self, now: datetime, late: timedelta) -> datetime:
+        """Turns before this instant could not be kept: nobody was able to send then, or they are later than `late`."""
+        since = self._any_able_since or self._able_since or now
+        return max(since, now - late)
+
+    def stop(self) -> None:
+        if self._beat is not None:
+            beats.stop(self.using, self._beat)
+            self._beat = None

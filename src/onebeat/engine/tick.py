@@ -1,0 +1,207 @@
+"""One tick of one scheduler. Every scheduler is equal; none leads."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import datetime, timedelta
+
+from onebeat.conf import Settings
+from onebeat.core import clock
+from onebeat.dispatch.base import Accepted, Dispatcher, Refused, Unsent
+from onebeat.engine.messages import message
+from onebeat.engine.presence import Presence
+from onebeat.store import claim, plan, runstate, settle, states, sweep, vendors
+from onebeat.store.claim import Batch, Terms
+from onebeat.store.ledger import Claimed
+
+logger = logging.getLogger("onebeat")
+
+#: How far behind the last complete look the claim's lower bound stays: room for a plan that commits late.
+_FLOOR_MARGIN = timedelta(seconds=10)
+#: How often the claim looks without a lower bound.
+_FULL_LOOK = timedelta(seconds=60)
+#: A tick stops taking new batches after this long and says that it wants to go on: whoever runs it stays responsive.
+_TICK_SECONDS = 1.0
+
+
+def _nothing(point: str) -> None:
+    """The default stop point: go on."""
+
+
+class Engine:
+    """A scheduler's work on one database.
+
+    `at` is called with the name of each point between two steps: "claimed", "published", "settled". Tests stop there.
+    `stopping` says whether somebody wants it to end; it is asked between any two flushes.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        settings: Settings,
+        *,
+        using: str = "default",
+        at: Callable[[str], None] = _nothing,
+        stopping: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.settings = settings
+        self.using = using
+        self.at = at
+        self.stopping = stopping
+        self.presence = Presence(using, timedelta(seconds=settings.away_seconds))
+        self._runs: dict[int, runstate.Runs] = {}
+        self._runs_written = clock.monotonic()
+        self._sweeper = sweep.Sweep(using, settings.sweep_size)
+        self._floor: datetime | None = None
+        self._looked: datetime | None = None
+        self._recovered: datetime | None = None
+        #: Occurrences taken and not yet settled, by claim: what a stop gives back.
+        self._open: dict[int, set[int]] = {}
+
+    # -- the tick -----------------------------------------------------------------------------------------------------
+
+    def tick(self) -> float:
+        """Do what is due now. Returns the seconds until the next tick is worth making; 0 when more is waiting already.
+
+        Raises the database's errors; a tick that failed can simply be made again.
+        """
+        self._give_back()
+        now = vendors.now(self.using)
+        ready = self.dispatcher.ready()
+        self.presence.seen(now, ready)
+        self._plan()
+        if ready:
+            more = self._work(now)
+            if more and not self.stopping():
+                return 0.0
+        self._keep_up()
+        return self._sleep(ready)
+
+    def _plan(self) -> None:
+        """Bring plans up to what changed: hints at once, anything else as the sweep comes past it."""
+        seen = plan.consume(self.using, self.settings.batch_size)
+        if seen:
+            plan.touch(self.using)
+        deadline = clock.monotonic() + _TICK_SECONDS
+        while seen == self.settings.batch_size and clock.monotonic() < deadline and not self.stopping():
+            seen = plan.consume(self.using, self.settings.batch_size)
+
+    def _work(self, now: datetime) -> bool:
+        """Recover and claim batch by batch. Returns whether more is waiting."""
+        deadline = clock.monotonic() + _TICK_SECONDS
+        terms = self._terms()
+        if self._recovered is None or now - self._recovered > terms.lease / 6:
+            batch = claim.lost(self.using, terms)
+            if batch.occurrences:
+                logger.warning("recovered %d occurrences of a lost scheduler", len(batch.occurrences))
+            self._send(batch)
+            self._recovered = now if batch.seen < terms.limit else None
+        while True:
+            if self.stopping() or not self.dispatcher.ready():
+                return False
+            full = self._looked is None or now - self._looked > _FULL_LOOK
+            batch = claim.due(self.using, terms, None if full else self._floor)
+            self.presence.lag = max(timedelta(0), batch.now - batch.oldest) if batch.oldest else timedelta(0)
+            self._send(batch)
+            if batch.seen < terms.limit:
+                self._floor = batch.now - _FLOOR_MARGIN
+                self._looked = now if full else self._looked
+                return False
+            if clock.monotonic() > deadline:
+                return True
+
+    def _send(self, batch: Batch) -> None:
+        """Publish a batch in flushes and settle it in one statement."""
+        if not batch.occurrences:
+            return
+        self._open[batch.token] = {one.id for one in batch.occurrences}
+        self.at("claimed")
+        accepted: list[Claimed] = []
+        size = self.settings.flush_size
+        for start in range(0, len(batch.occurrences), size):
+            if self.stopping() or not self._flush(batch, batch.occurrences[start : start + size], accepted):
+                break
+        self.at("published")
+        if accepted:
+            settle.sent(self.using, batch.token, [one.id for one in accepted])
+            self._settled(batch.token, accepted)
+            now = vendors.now(self.using)
+            for one in accepted:
+                self._runs.setdefault(one.task.id, runstate.Runs(0, now)).add(now)
+        self.at("settled")
+        self._give_back()
+
+    def _flush(self, batch: Batch, part: Sequence[Claimed], accepted: list[Claimed]) -> bool:
+        """Publish what is still ours of a part of a batch. Returns False when the broker is away."""
+        mine = settle.still_mine(self.using, batch.token, [one.id for one in part])
+        ours = [one for one in part if one.id in mine]
+        self._settled(batch.token, [one for one in part if one.id not in mine])
+        outcomes = self.dispatcher.publish([message(one, batch.now) for one in ours])
+        for one, outcome in zip(ours, outcomes, strict=True):
+            match outcome:
+                case Accepted():
+                    accepted.append(one)
+                case Refused(reason):
+                    logger.error("task %r was refused: %s", one.task.name, reason)
+                    settle.refused(self.using, batch.token, one.id, reason)
+                    self._settled(batch.token, [one])
+                case Unsent(reason):
+                    logger.warning("the broker is away: %s", reason)
+                    return False
+        return True
+
+    # -- leaving things in order ----------------------------------------------------------------------------------------
+
+    def _settled(self, token: int, done: Sequence[Claimed]) -> None:
+        left = self._open.get(token, set())
+        left.difference_update(one.id for one in done)
+        if not left:
+            self._open.pop(token, None)
+
+    def _give_back(self) -> None:
+        """Let go of what was claimed and not sent, so that any scheduler may take it as soon as it can."""
+        for token, ids in list(self._open.items()):
+            settle.release(self.using, token, ids)
+            self._open.pop(token, None)
+            self._recovered = None
+
+    def _keep_up(self) -> None:
+        """What readers of the old columns expect, and changes that came past the ORM: late, and never in the way."""
+        if self._runs and clock.monotonic() - self._runs_written >= self.settings.run_state_seconds:
+            self.write_runs()
+        self._sweeper.step()
+
+    def write_runs(self) -> None:
+        """Write run counts into the tasks' rows; what is locked by somebody waits for the next time."""
+        for task in runstate.flush(self.using, self._runs):
+            self._runs.pop(task, None)
+        self._runs_written = clock.monotonic()
+
+    def close(self) -> None:
+        """Give back what is claimed, write what is owed, and say that this scheduler has stopped. May be called twice."""
+        self._give_back()
+        if self._runs:
+            self.write_runs()
+        self.presence.stop()
+        self.dispatcher.close()
+
+    # -- sums -------------------------------------------------------------------------------------------------------------
+
+    def _terms(self) -> Terms:
+        return Terms(
+            beat=self.presence.beat,
+            lease=timedelta(seconds=self.settings.lease_seconds),
+            limit=self.settings.batch_size,
+            missed_before=lambda now: self.presence.missed_before(now, timedelta(seconds=self.settings.late_seconds)),
+        )
+
+    def _sleep(self, ready: bool) -> float:
+        poll = self.settings.poll_interval
+        if not ready:
+            return poll
+        wake = states.next_wake(self.using, self._floor)
+        if wake is None:
+            return poll
+        return min(poll, max(0.0, (wake - vendors.now(self.using)).total_seconds()))

@@ -1,0 +1,42 @@
+"""The tables: what people edit (schedules, tasks, options) and what the engine writes."""
+
+from onebeat.models.engine import Beat, Change, Fact, Occurrence, TaskState
+from onebeat.models.options import TaskOptions
+from onebeat.models.schedules import (
+    DAYS,
+    HOURS,
+    MICROSECONDS,
+    MINUTES,
+    PERIOD_CHOICES,
+    SECONDS,
+    SINGULAR_PERIODS,
+    SOLAR_SCHEDULES,
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    SolarSchedule,
+)
+from onebeat.models.tasks import PeriodicTask, PeriodicTasks
+
+__all__ = [
+    "DAYS",
+    "HOURS",
+    "MICROSECONDS",
+    "MINUTES",
+    "PERIOD_CHOICES",
+    "SECONDS",
+    "SINGULAR_PERIODS",
+    "SOLAR_SCHEDULES",
+    "Beat",
+    "Change",
+    "ClockedSchedule",
+    "CrontabSchedule",
+    "Fact",
+    "IntervalSchedule",
+    "Occurrence",
+    "PeriodicTask",
+    "PeriodicTasks",
+    "SolarSchedule",
+    "TaskOptions",
+    "TaskState",
+]

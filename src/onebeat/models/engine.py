@@ -1,0 +1,193 @@
+"""The tables that only the engine writes: what is due, what became of each nominal time, what changed, who is at work.
+
+Their keys towards tasks have no constraint in the database: with one, any person's lock on a task would stop the claim.
+Rows of deleted tasks are swept.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+from onebeat.models import fields
+from onebeat.models.instants import UTCDateTimeField
+
+
+class TaskState(models.Model):
+    """When a task is due next, and the definition that this was planned from."""
+
+    task = models.OneToOneField(
+        "django_celery_beat.PeriodicTask",
+        on_delete=models.DO_NOTHING,
+        primary_key=True,
+        db_constraint=False,
+        related_name="onebeat_state",
+    )
+    #: The next nominal time; None when nothing follows (disabled, finished, quarantined, past its end).
+    due_at = UTCDateTimeField(null=True)
+    #: When its occurrence may leave: `due_at` plus jitter.
+    wake_at = UTCDateTimeField(null=True)
+    #: Where the grid of an interval without `start_time` begins: the task's creation, or its last run when taken over.
+    anchor = UTCDateTimeField()
+    #: The water mark: every nominal time up to this one has been decided, also after its occurrence has been pruned.
+    water_mark = UTCDateTimeField(null=True)
+    #: Grows with every write; a write names the version it read.
+    version = models.BigIntegerField(default=0)
+    #: Why the task is set aside; empty when it is not.
+    quarantine = models.TextField(default="", blank=True)
+    # The definition it was planned from, as plain copies, so that a change made by any hand shows in one comparison.
+    # Times are copied as the task's own columns hold them.
+    enabled = models.BooleanField()
+    one_off = models.BooleanField()
+    interval = models.IntegerField(null=True)
+    crontab = models.IntegerField(null=True)
+    solar = models.IntegerField(null=True)
+    clocked = models.IntegerField(null=True)
+    #: The schedule's value as text; empty for a clocked one, whose value is `clocked_time`.
+    rule = models.CharField(max_length=700, default="", blank=True)
+    clocked_time = models.DateTimeField(null=True)
+    start_time = models.DateTimeField(null=True)
+    expires = models.DateTimeField(null=True)
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_taskstate"
+        indexes = [models.Index(fields=["wake_at"], name="onebeat_taskstate_wake")]
+
+    def __str__(self) -> str:
+        return f"task {self.task_id}, due {self.due_at}"
+
+
+class Occurrence(models.Model):
+    """One nominal time of one task, and what became of it: the ledger."""
+
+    class State(models.TextChoices):
+        CLAIMED = "claimed"
+        SENT = "sent"
+        STARTED = "started"
+        SUCCEEDED = "succeeded"
+        FAILED = "failed"
+        SKIPPED = "skipped"
+
+    id = models.BigAutoField(primary_key=True)
+    task = models.ForeignKey(
+        "django_celery_beat.PeriodicTask",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,  # the unique key begins with it
+        related_name="onebeat_occurrences",
+    )
+    #: The task's name when this was recorded: it stays readable when the task is gone.
+    task_name = models.CharField(max_length=200)
+    due_at = UTCDateTimeField()
+    #: 0 for the schedule's own; a run by hand or a replay has its own number.
+    run = models.IntegerField(default=0)
+    #: Of a skipped range: its last nominal time. None for a single one.
+    through = UTCDateTimeField(null=True)
+    state = fields.CharField(max_length=10, choices=State.choices)
+    reason = models.CharField(max_length=20, default="", blank=True)
+    detail = models.TextField(default="", blank=True)
+    #: The id its message carries, however often it is published.
+    celery_task_id = models.UUIDField()
+    #: Names the claim: whoever holds this number may publish and settle, until the lease ends or another claims it.
+    claim = models.BigIntegerField(null=True)
+    lease_until = UTCDateTimeField(null=True)
+    #: How many times it was claimed: more than one means that a scheduler was lost on the way.
+    claims = models.SmallIntegerField(default=0)
+    #: The scheduler that claimed it last.
+    beat = models.ForeignKey(
+        "django_celery_beat.Beat",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        null=True,
+        related_name="+",
+    )
+    decided_at = UTCDateTimeField()
+    sent_at = UTCDateTimeField(null=True)
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_occurrence"
+        constraints = [
+            models.UniqueConstraint(fields=["task", "due_at", "run"], name="onebeat_occurrence_once"),
+            models.CheckConstraint(
+                condition=models.Q(
+                    state__in=["claimed", "sent", "started", "succeeded", "failed", "skipped"]
+                ),
+                name="onebeat_occurrence_state",
+            ),
+            models.CheckConstraint(
+                condition=~models.Q(state="skipped", reason=""), name="onebeat_occurrence_reason"
+            ),
+        ]
+        indexes = [models.Index(fields=["lease_until"], name="onebeat_occurrence_lease")]
+
+    def __str__(self) -> str:
+        return f"{self.task_name} at {self.due_at}: {self.state}"
+
+
+class Change(models.Model):
+    """A hint that something a person edits has changed, inserted in their transaction and deleted by the engine.
+
+    Append-only, so that no two transactions of users ever meet on a row, and a rollback takes the hint with it.
+    """
+
+    class Kind(models.TextChoices):
+        TASK = "task"
+        INTERVAL = "interval"
+        CRONTAB = "crontab"
+        SOLAR = "solar"
+        CLOCKED = "clocked"
+
+    id = models.BigAutoField(primary_key=True)
+    kind = fields.CharField(max_length=8, choices=Kind.choices)
+    #: The primary key of the changed row.
+    ref = models.BigIntegerField()
+    #: When, by the database's clock.
+    at = UTCDateTimeField()
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_change"
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.ref} changed at {self.at}"
+
+
+class Beat(models.Model):
+    """One scheduler process."""
+
+    id = models.BigAutoField(primary_key=True)
+    host = models.CharField(max_length=255)
+    pid = models.BigIntegerField()
+    version = models.CharField(max_length=40)
+    started_at = UTCDateTimeField()
+    seen_at = UTCDateTimeField()
+    #: Since when it has been able to send without a break; None while its broker is away or after it stopped.
+    able_since = UTCDateTimeField(null=True)
+    #: How late the oldest due task was at the last look, in milliseconds.
+    lag_ms = models.BigIntegerField(default=0)
+    #: This host's clock minus the database's, in milliseconds.
+    skew_ms = models.BigIntegerField(default=0)
+    stopped_at = UTCDateTimeField(null=True)
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_beat"
+
+    def __str__(self) -> str:
+        return f"{self.host}:{self.pid}"
+
+
+class Fact(models.Model):
+    """Something this database remembers about itself, such as the namespace of its task ids."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    value = models.TextField()
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_fact"
+
+    def __str__(self) -> str:
+        return f"{self.name} = {self.value}"

@@ -1,0 +1,285 @@
+"""The fields of the people's tables: quiet in migrations, and one spelling for each value.
+
+Migrations describe the database alone. So each field here deconstructs to a plain Django field without what
+the database never sees (texts, choices, validators, what Django does on delete); a change in those never asks
+for a migration.
+
+A value has one spelling on its way into a row or a lookup. Without that, uniqueness by value would hold for
+texts and not for what they mean.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from datetime import datetime, tzinfo
+from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, cast
+from zoneinfo import ZoneInfo, available_timezones
+
+from celery import current_app
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models.query_utils import DeferredAttribute
+from django.utils import timezone
+
+from onebeat.core.errors import RuleError
+from onebeat.core.recurrence import canonical_field, zone
+
+__all__ = [
+    "BooleanField",
+    "CharField",
+    "ClockField",
+    "CoordinateField",
+    "CronField",
+    "DateTimeField",
+    "DecimalField",
+    "ForeignKey",
+    "IntegerField",
+    "PositiveIntegerField",
+    "SmallIntegerField",
+    "TextField",
+    "WordField",
+    "ZoneField",
+    "default_zone",
+]
+
+#: What the database never sees.
+UNSEEN = ("help_text", "verbose_name", "choices", "validators")
+
+if TYPE_CHECKING:
+    # To the type checker they are Django's own fields, so that null=True and foreign keys are understood.
+    from django.db.models import (
+        BooleanField,
+        CharField,
+        DateTimeField,
+        DecimalField,
+        ForeignKey,
+        IntegerField,
+        PositiveIntegerField,
+        SmallIntegerField,
+        TextField,
+    )
+
+    AnyField = models.Field[Any, Any]
+    CronText = CharField[str | int | Iterable[int | str], str]
+    JSONText = TextField[Any, str]
+    WordText = CharField[str, str]
+    Coordinate = DecimalField[Decimal | float | str, Decimal]
+    ClockTime = DateTimeField[datetime | str, datetime]
+    ZoneName = models.Field[tzinfo | str, ZoneInfo]
+else:
+    AnyField = object
+
+
+class Quiet(AnyField):
+    """Mixed into a field: to migrations it is the plain Django field of the same column."""
+
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
+        """As Django's, naming Django's class and leaving out what the database never sees."""
+        name, _, args, kwargs = super().deconstruct()
+        kwargs = {key: value for key, value in kwargs.items() if key not in UNSEEN}
+        if "on_delete" in kwargs:
+            kwargs["on_delete"] = models.CASCADE
+        return name, f"django.db.models.{self.get_internal_type()}", args, kwargs
+
+
+class Canonical:
+    """Mixed into a field: what `to_python` makes of a value is stored, looked up and left on the instance."""
+
+    def pre_save(self: Any, model_instance: models.Model, add: bool) -> Any:
+        """The value to store, which the instance then has too. Raises ValidationError as `to_python` does."""
+        value = getattr(model_instance, self.attname)
+        if value is None or hasattr(value, "resolve_expression"):
+            return value
+        value = self.to_python(value)
+        setattr(model_instance, self.attname, value)
+        return value
+
+
+if not TYPE_CHECKING:
+
+    def _quiet(kind):
+        return type(
+            kind.__name__, (Quiet, kind), {"__module__": __name__, "__doc__": f"A quiet {kind.__name__}."}
+        )
+
+    BooleanField = _quiet(models.BooleanField)
+    CharField = CronText = WordText = _quiet(models.CharField)
+    DateTimeField = ClockTime = _quiet(models.DateTimeField)
+    DecimalField = Coordinate = _quiet(models.DecimalField)
+    ForeignKey = _quiet(models.ForeignKey)
+    IntegerField = _quiet(models.IntegerField)
+    PositiveIntegerField = _quiet(models.PositiveIntegerField)
+    SmallIntegerField = _quiet(models.SmallIntegerField)
+    TextField = JSONText = _quiet(models.TextField)
+    ZoneName = _quiet(models.Field)
+
+
+def invalid(error: RuleError) -> ValidationError:
+    """The same fault in Django's words, for forms and `full_clean`."""
+    return ValidationError(str(error), code="invalid")
+
+
+class CronField(Canonical, CronText):
+    """One crontab field: text, a number or several numbers in Python, canonical text in the table.
+
+    It is named as the grammar names it: `minute`, `hour`, `day_of_month`, `month_of_year` or `day_of_week`.
+    """
+
+    def to_python(self, value: Any) -> Any:
+        """Canonical text. A text that does not parse is kept, so that old rows stay readable and editable.
+
+        Raises ValidationError for what is neither text nor a valid number or collection of numbers.
+        """
+        if value is None:
+            return None
+        try:
+            return canonical_field(self.name, value)
+        except RuleError as error:
+            if isinstance(value, str):
+                return value
+            raise invalid(error) from error
+
+    def validate(self, value: Any, model_instance: models.Model | None) -> None:
+        """Raises ValidationError, naming the field and the token, if the text is not in the grammar."""
+        super().validate(value, model_instance)
+        try:
+            canonical_field(self.name, value)
+        except RuleError as error:
+            raise invalid(error) from error
+
+
+class JSONTextField(Canonical, JSONText):
+    """JSON as text, as the old column holds it. A dict or a list in Python becomes its text."""
+
+    def to_python(self, value: Any) -> Any:
+        """The text. Raises ValidationError, naming the value's type, for what JSON cannot hold."""
+        if isinstance(value, dict | list | tuple):
+            try:
+                return json.dumps(value)
+            except (TypeError, ValueError) as error:
+                raise ValidationError(f"JSON cannot hold this: {error}", code="invalid") from error
+        return super().to_python(value)
+
+
+class WordField(Canonical, WordText):
+    """A word from a short list (`days`, `sunset`), in small letters and without space around it."""
+
+    def to_python(self, value: Any) -> Any:
+        """The word, stripped and in small letters."""
+        value = super().to_python(value)
+        return value.strip().lower() if isinstance(value, str) else value
+
+
+class CoordinateField(Canonical, Coordinate):
+    """Degrees with as many decimal places as the column has.
+
+    PostgreSQL compares a finer number with the rounded one it stored and finds them different.
+    """
+
+    def to_python(self, value: Any) -> Any:
+        """The number, rounded half to even, never minus zero. Raises ValidationError if it is none."""
+        number = super().to_python(value)
+        if number is None or not number.is_finite():
+            return number
+        with localcontext() as context:
+            context.prec = max(context.prec, number.adjusted() + self.decimal_places + 2)
+            return number.quantize(Decimal(1).scaleb(-self.decimal_places), rounding=ROUND_HALF_EVEN) + 0
+
+
+class ClockField(ClockTime):
+    """An instant. Equal instants are equal whatever zone they are written in, also when USE_TZ is off.
+
+    With USE_TZ off, SQLite and MySQL refuse aware values; here they are stored as wall clock of TIME_ZONE,
+    like every other time in such a database. PostgreSQL takes them as they are.
+    """
+
+    def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
+        """As Django's; aware values become local wall clock where the database takes nothing else."""
+        if not prepared:
+            value = self.get_prep_value(value)
+        local = not settings.USE_TZ and not connection.features.supports_timezones
+        if local and isinstance(value, datetime) and timezone.is_aware(value):
+            value = timezone.make_naive(value, timezone.get_default_timezone())
+        return super().get_db_prep_value(value, connection, prepared=True)
+
+
+def default_zone() -> str:
+    """The zone of a crontab that names none: the Celery app's timezone setting, else UTC.
+
+    django-celery-beat's rule; TIME_ZONE plays no part in it. The setting is `CELERY_TIMEZONE`, or
+    `<NAMESPACE>_TIMEZONE` where the app reads its settings under another namespace. What is not the name of a
+    zone counts as UTC.
+    """
+    prefix = getattr(current_app, "namespace", None) or "CELERY"
+    name = getattr(settings, f"{prefix}_TIMEZONE", None)
+    try:
+        return zone(name).key if isinstance(name, str) else "UTC"
+    except RuleError:
+        return "UTC"
+
+
+@lru_cache(maxsize=1)
+def zone_choices() -> list[tuple[str, str]]:
+    """Every zone of this machine's tzdata, for a form's select."""
+    return [(name, name) for name in sorted(available_timezones())]
+
+
+class ZoneAttribute(DeferredAttribute):
+    """Turns a zone's name into the zone when it is assigned; what names none is left for validation."""
+
+    def __set__(self, instance: models.Model, value: Any) -> None:
+        instance.__dict__[self.field.attname] = known_zone(value)
+
+
+def known_zone(value: Any) -> Any:
+    """The zone, or the value itself if it names none: one bad row must not make a whole query fail."""
+    try:
+        return value if value is None else zone(value)
+    except RuleError:
+        return value
+
+
+class ZoneField(Canonical, ZoneName):
+    """An IANA time zone: a `ZoneInfo` in Python, its name in the table. Takes names in any letter case."""
+
+    descriptor_class = ZoneAttribute
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        # 63 is the old column's width.
+        kwargs.setdefault("max_length", 63)
+        super().__init__(*args, **kwargs)
+
+    def get_internal_type(self) -> str:
+        """Stored as a CharField. Not a subclass of one: its validators measure text."""
+        return "CharField"
+
+    def to_python(self, value: Any) -> ZoneInfo | None:
+        """The zone. Raises ValidationError if there is none of that name."""
+        try:
+            return None if value is None else zone(value)
+        except RuleError as error:
+            raise invalid(error) from error
+
+    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+        """The zone, or the text as it stands in the row if it names none."""
+        return known_zone(value)
+
+    def get_prep_value(self, value: Any) -> str | None:
+        """The zone's name. Raises ValidationError as `to_python` does."""
+        found = self.to_python(super().get_prep_value(value))
+        return None if found is None else found.key
+
+    def value_to_string(self, obj: models.Model) -> str:
+        """The name, for serializers and fixtures."""
+        return str(self.value_from_object(obj))
+
+    def formfield(self, **kwargs: Any) -> forms.Field:
+        """A select of every zone."""
+        kwargs = {"form_class": forms.TypedChoiceField, "choices": zone_choices, "coerce": zone, **kwargs}
+        return cast(forms.Field, super().formfield(**kwargs))

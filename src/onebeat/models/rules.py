@@ -1,0 +1,107 @@
+"""What a task must hold, asked by `full_clean`, `save` and the queryset's bulk ways alike. One place for each rule.
+
+What gets past them all the same, by raw SQL, is quarantined by the engine.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import TYPE_CHECKING, Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Q
+
+if TYPE_CHECKING:
+    from onebeat.models.tasks import PeriodicTask
+
+SCHEDULES = ("interval", "crontab", "solar", "clocked")
+JSON_FIELDS = {"args": list, "kwargs": dict, "headers": dict}
+
+_KINDS = {list: "list, for example [1, 2]", dict: 'object, for example {"full": true}'}
+_NONE = "Choose a schedule: one of interval, crontab, solar or clocked."
+_SEVERAL = "Only one of interval, crontab, solar and clocked may be set; empty the others."
+_ONE_OFF = "A clocked task runs once: set one_off to True."
+_EXPIRES = "Set expires or expire_seconds, not both."
+
+
+def check_json(name: str, text: Any) -> None:
+    """Raise `ValidationError` unless `text` is the JSON that the field `name` must hold. Empty text means the default."""
+    kind = JSON_FIELDS[name]
+    if text in ("", None):
+        return
+    try:
+        value = json.loads(text)
+    except (TypeError, ValueError) as error:
+        raise ValidationError(f"{name} must be a JSON {_KINDS[kind]}; this is not JSON: {error}") from error
+    if not isinstance(value, kind):
+        raise ValidationError(f"{name} must be a JSON {_KINDS[kind]}; this is {text}")
+
+
+def check_task(task: PeriodicTask, touched: Collection[str] | None = None) -> None:
+    """Raise `ValidationError` on each field that breaks a rule; `touched`: only rules about these fields (None: all)."""
+
+    def asked(*names: str) -> bool:
+        return touched is None or any(name in touched or f"{name}_id" in touched for name in names)
+
+    errors: dict[str, Any] = {}
+    for name in JSON_FIELDS:
+        if asked(name):
+            try:
+                setattr(task, name, task._meta.get_field(name).to_python(getattr(task, name)))
+                check_json(name, getattr(task, name))
+            except ValidationError as error:
+                errors[name] = error
+    if asked(*SCHEDULES, "one_off"):
+        errors.update(task.schedule_errors())
+    if asked("expires", "expire_seconds") and task.expires is not None and task.expire_seconds is not None:
+        errors["expire_seconds"] = _EXPIRES
+    if errors:
+        raise ValidationError(errors)
+
+
+def schedule_errors(task: PeriodicTask) -> dict[str, str]:
+    """What is wrong with a task's choice of schedule, by field."""
+    # The object counts too: an unsaved schedule has no key yet.
+    kinds = [name for name in SCHEDULES if chosen(task, name)]
+    if not kinds:
+        return {"interval": _NONE}
+    if len(kinds) > 1:
+        return dict.fromkeys(kinds, _SEVERAL)
+    if kinds == ["clocked"] and not task.one_off:
+        return {"one_off": _ONE_OFF}
+    return {}
+
+
+def chosen(task: PeriodicTask, name: str) -> bool:
+    """Whether the task points at a schedule of this kind."""
+    return getattr(task, f"{name}_id") is not None or task._state.fields_cache.get(name) is not None
+
+
+def broken_by_update(values: dict[str, Any]) -> tuple[Q, dict[str, str]] | None:
+    """Which rows would be left without exactly one schedule, or clocked and not one-off, by `update(**values)`.
+
+    Returns the condition on the rows as they are now, and the errors to raise if any row meets it; None: none can.
+    """
+    given = {
+        name: values.get(name, values.get(f"{name}_id"))
+        for name in SCHEDULES
+        if {name, f"{name}_id"} & values.keys()
+    }
+    if given:
+        new = [name for name, value in given.items() if value is not None]
+        kept = [name for name in SCHEDULES if name not in given]
+        if len(new) > 1:
+            return Q(), dict.fromkeys(new, _SEVERAL)
+        if new:
+            clash = Q()
+            for name in kept:
+                clash |= Q(**{f"{name}__isnull": False})
+            return (clash, {new[0]: _SEVERAL}) if kept else None
+        lone = Q()
+        for name in kept:
+            lone |= Q(**{f"{name}__isnull": False})
+        return (~lone if kept else Q()), {next(iter(given)): _NONE}
+    if values.get("one_off") is False:
+        return Q(clocked__isnull=False), {"one_off": _ONE_OFF}
+    return None

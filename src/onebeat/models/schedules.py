@@ -1,0 +1,298 @@
+"""The four kinds of schedule. A row is a value, shared by every task that runs on it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from celery import schedules as celery_schedules
+from django.core.exceptions import ValidationError
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+from onebeat.core.recurrence import Interval, Solar, check_crontab
+from onebeat.models import fields
+from onebeat.models.celery_schedules import ZonedCrontab, clocked
+from onebeat.models.value import ScheduleQuerySet, ScheduleValue
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+DAYS = "days"
+HOURS = "hours"
+MINUTES = "minutes"
+SECONDS = "seconds"
+MICROSECONDS = "microseconds"
+
+PERIOD_CHOICES = (
+    (DAYS, _("Days")),
+    (HOURS, _("Hours")),
+    (MINUTES, _("Minutes")),
+    (SECONDS, _("Seconds")),
+    (MICROSECONDS, _("Microseconds")),
+)
+
+SINGULAR_PERIODS = (
+    (DAYS, _("Day")),
+    (HOURS, _("Hour")),
+    (MINUTES, _("Minute")),
+    (SECONDS, _("Second")),
+    (MICROSECONDS, _("Microsecond")),
+)
+
+SOLAR_SCHEDULES = [
+    ("dawn_astronomical", _("Astronomical dawn")),
+    ("dawn_civil", _("Civil dawn")),
+    ("dawn_nautical", _("Nautical dawn")),
+    ("dusk_astronomical", _("Astronomical dusk")),
+    ("dusk_civil", _("Civil dusk")),
+    ("dusk_nautical", _("Nautical dusk")),
+    ("solar_noon", _("Solar noon")),
+    ("sunrise", _("Sunrise")),
+    ("sunset", _("Sunset")),
+]
+
+
+class IntervalSchedule(ScheduleValue):
+    """Every so many days, hours, minutes, seconds or microseconds of elapsed time."""
+
+    VALUE = ("every", "period")
+    KIND = "interval"
+
+    DAYS = DAYS
+    HOURS = HOURS
+    MINUTES = MINUTES
+    SECONDS = SECONDS
+    MICROSECONDS = MICROSECONDS
+    PERIOD_CHOICES = PERIOD_CHOICES
+
+    every = fields.IntegerField(
+        _("how many"),
+        validators=[MinValueValidator(1)],
+        help_text=_("Length of the interval, counted in the unit below."),
+    )
+    period = fields.WordField(
+        _("unit"),
+        max_length=24,
+        choices=PERIOD_CHOICES,
+        help_text=_("Unit of the interval, for example days."),
+    )
+
+    objects = ScheduleQuerySet["IntervalSchedule"].as_manager()
+
+    class Meta:
+        app_label = "django_celery_beat"
+        verbose_name = _("interval")
+        verbose_name_plural = _("intervals")
+        ordering = ["period", "every"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["every", "period"],
+                name="onebeat_interval_value",
+            )
+        ]
+
+    @property
+    def period_singular(self) -> str:
+        """The unit's name for one of it: `day` for `days`."""
+        return str(self.period)[:-1]
+
+    def check_rule(self) -> None:
+        Interval.of(self.every, self.period, _EPOCH)
+
+    @property
+    def schedule(self) -> celery_schedules.schedule:
+        """As Celery's own object."""
+        return celery_schedules.schedule(timedelta(**{self.period: self.every}))
+
+    @classmethod
+    def from_schedule(cls, schedule: celery_schedules.schedule, period: str = SECONDS) -> IntervalSchedule:
+        """The row for a Celery schedule, made if need be, counted in `period` or, where that would lose a part, in
+        microseconds. Raises `ValidationError` if neither can hold it."""
+        run_every = schedule.run_every
+        every, rest = divmod(run_every, timedelta(**{period: 1}))
+        if rest:
+            every, period = run_every // timedelta(microseconds=1), cls.MICROSECONDS
+        return cls.objects.get_or_create(every=every, period=period)[0]
+
+    def __str__(self) -> str:
+        if self.every == 1:
+            return str(
+                _("every {unit}").format(unit=dict(SINGULAR_PERIODS).get(self.period, self.period)).lower()
+            )
+        return str(_("every {count} {unit}").format(count=self.every, unit=self.get_period_display()).lower())
+
+
+class CrontabSchedule(ScheduleValue):
+    """The minutes of a zone's wall clock that match five crontab fields, all of them at once."""
+
+    VALUE = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone")
+    KIND = "crontab"
+
+    minute = fields.CronField(
+        _("minutes"),
+        max_length=60 * 4,
+        default="*",
+        help_text=_('0 to 59, "*" for every minute. Example: 0,30'),
+    )
+    hour = fields.CronField(
+        _("hours"), max_length=24 * 4, default="*", help_text=_('0 to 23, "*" for every hour. Example: 8-18')
+    )
+    day_of_month = fields.CronField(
+        _("days of the month"),
+        max_length=31 * 4,
+        default="*",
+        help_text=_(
+            '1 to 31, "L" for the last, "*" for every day. '
+            "The day of the week must match as well. Example: 1,15"
+        ),
+    )
+    month_of_year = fields.CronField(
+        _("months"),
+        max_length=64,
+        default="*",
+        help_text=_('1 to 12 or names, "*" for every month. Example: jan,jul'),
+    )
+    day_of_week = fields.CronField(
+        _("days of the week"),
+        max_length=64,
+        default="*",
+        help_text=_(
+            '0 to 7 or names, 0 and 7 are Sunday, "*" for every day. '
+            "The day of the month must match as well. Example: mon-fri"
+        ),
+    )
+    timezone = fields.ZoneField(
+        _("time zone"), default=fields.default_zone, help_text=_("The zone whose wall clock is meant.")
+    )
+
+    objects = ScheduleQuerySet["CrontabSchedule"].as_manager()
+
+    class Meta:
+        app_label = "django_celery_beat"
+        verbose_name = _("crontab")
+        verbose_name_plural = _("crontabs")
+        ordering = ["month_of_year", "day_of_month", "day_of_week", "hour", "minute", "timezone"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone"],
+                name="onebeat_crontab_value",
+            )
+        ]
+
+    def check_rule(self) -> None:
+        check_crontab(self.minute, self.hour, self.day_of_month, self.month_of_year, self.day_of_week)
+
+    @property
+    def schedule(self) -> ZonedCrontab:
+        """As Celery's own object. What Celery cannot express (`L`, `mon#2`) raises its ParseException."""
+        return ZonedCrontab(
+            self.minute, self.hour, self.day_of_week, self.day_of_month, self.month_of_year, tz=self.timezone
+        )
+
+    @classmethod
+    def from_schedule(cls, schedule: celery_schedules.crontab) -> CrontabSchedule:
+        """The row for a Celery crontab, made if need be."""
+        return cls.objects.get_or_create(
+            minute=schedule._orig_minute,
+            hour=schedule._orig_hour,
+            day_of_month=schedule._orig_day_of_month,
+            month_of_year=schedule._orig_month_of_year,
+            day_of_week=schedule._orig_day_of_week,
+            timezone=schedule.tz,
+        )[0]
+
+    def __str__(self) -> str:
+        texts = (self.minute, self.hour, self.day_of_month, self.month_of_year, self.day_of_week)
+        return f"{' '.join(map(str, texts))} (m/h/dM/MY/d) {self.timezone}"
+
+
+class SolarSchedule(ScheduleValue):
+    """An event of the sun as seen from one place."""
+
+    VALUE = ("event", "latitude", "longitude")
+    KIND = "solar"
+
+    event = fields.WordField(
+        _("event"), max_length=24, choices=SOLAR_SCHEDULES, help_text=_("What the sun does.")
+    )
+    latitude = fields.CoordinateField(
+        _("latitude"),
+        max_digits=9,
+        decimal_places=6,
+        validators=[MinValueValidator(-90), MaxValueValidator(90)],
+        help_text=_("Degrees, north is positive."),
+    )
+    longitude = fields.CoordinateField(
+        _("longitude"),
+        max_digits=9,
+        decimal_places=6,
+        validators=[MinValueValidator(-180), MaxValueValidator(180)],
+        help_text=_("Degrees, east is positive."),
+    )
+
+    objects = ScheduleQuerySet["SolarSchedule"].as_manager()
+
+    class Meta:
+        app_label = "django_celery_beat"
+        verbose_name = _("solar event")
+        verbose_name_plural = _("solar events")
+        ordering = ("event", "latitude", "longitude")
+        unique_together = ("event", "latitude", "longitude")
+
+    def check_rule(self) -> None:
+        Solar(self.event, self.latitude, self.longitude)
+
+    @property
+    def schedule(self) -> celery_schedules.solar:
+        """As Celery's own object, which needs ephem."""
+        return celery_schedules.solar(self.event, self.latitude, self.longitude)
+
+    @classmethod
+    def from_schedule(cls, schedule: celery_schedules.solar) -> SolarSchedule:
+        """The row for a Celery solar schedule, made if need be."""
+        return cls.objects.get_or_create(event=schedule.event, latitude=schedule.lat, longitude=schedule.lon)[
+            0
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.get_event_display()} ({self.latitude}, {self.longitude})"
+
+
+class ClockedSchedule(ScheduleValue):
+    """One instant."""
+
+    VALUE = ("clocked_time",)
+    KIND = "clocked"
+
+    clocked_time = fields.ClockField(_("time"), help_text=_("When to run, once."))
+
+    objects = ScheduleQuerySet["ClockedSchedule"].as_manager()
+
+    class Meta:
+        app_label = "django_celery_beat"
+        verbose_name = _("clocked")
+        verbose_name_plural = _("clocked")
+        ordering = ["clocked_time"]
+        constraints = [
+            models.UniqueConstraint(
+                fields=["clocked_time"],
+                name="onebeat_clocked_value",
+            )
+        ]
+
+    @property
+    def schedule(self) -> clocked:
+        """As an object in Celery's manner."""
+        return clocked(self.clocked_time)
+
+    @classmethod
+    def from_schedule(cls, schedule: Any) -> ClockedSchedule:
+        """The row for an instant, made if need be: a datetime, or anything with a `clocked_time`."""
+        instant = getattr(schedule, "clocked_time", schedule)
+        if not isinstance(instant, datetime):
+            raise ValidationError({"clocked_time": f"an instant is needed, not {instant!r}"})
+        return cls.objects.get_or_create(clocked_time=instant)[0]
+
+    def __str__(self) -> str:
+        return str(self.clocked_time)

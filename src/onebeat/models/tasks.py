@@ -1,0 +1,208 @@
+"""What to send, and on which schedule; and the old row that said when anything last changed."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from django.core.validators import MaxValueValidator
+from django.db import models, router, transaction
+from django.utils import timezone
+from django.utils.translation import gettext_lazy as _
+
+from onebeat.models import fields, rules
+from onebeat.models.deletion import with_its_one_task
+from onebeat.models.querysets import UNPLANNED, PeriodicTaskQuerySet
+from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
+from onebeat.store import hints
+
+ONE_KIND = _("Choose one kind of schedule and leave the others empty.")
+
+
+class PeriodicTask(models.Model):
+    """A Celery task, what to send to it, and the one schedule it runs on."""
+
+    name = fields.CharField(
+        _("name"), max_length=200, unique=True, help_text=_("Unique, for people to read.")
+    )
+    task = fields.CharField(
+        _("Celery task"),
+        max_length=200,
+        help_text=_("The registered name, for example shop.tasks.send_invoices."),
+    )
+    interval = fields.ForeignKey(
+        IntervalSchedule,
+        with_its_one_task,
+        null=True,
+        blank=True,
+        verbose_name=_("interval"),
+        help_text=ONE_KIND,
+    )
+    crontab = fields.ForeignKey(
+        CrontabSchedule,
+        with_its_one_task,
+        null=True,
+        blank=True,
+        verbose_name=_("crontab"),
+        help_text=ONE_KIND,
+    )
+    solar = fields.ForeignKey(
+        SolarSchedule,
+        with_its_one_task,
+        null=True,
+        blank=True,
+        verbose_name=_("solar event"),
+        help_text=ONE_KIND,
+    )
+    clocked = fields.ForeignKey(
+        ClockedSchedule,
+        with_its_one_task,
+        null=True,
+        blank=True,
+        verbose_name=_("clocked time"),
+        help_text=ONE_KIND,
+    )
+    args = fields.JSONTextField(
+        _("arguments"), blank=True, default="[]", help_text=_('A JSON list, for example ["a", 1].')
+    )
+    kwargs = fields.JSONTextField(
+        _("keyword arguments"),
+        blank=True,
+        default="{}",
+        help_text=_('A JSON object, for example {"full": true}.'),
+    )
+    queue = fields.CharField(
+        _("queue"),
+        max_length=200,
+        blank=True,
+        null=True,
+        default=None,
+        help_text=_("Empty: where Celery routes the task."),
+    )
+    exchange = fields.CharField(
+        _("exchange"),
+        max_length=200,
+        blank=True,
+        null=True,
+        default=None,
+        help_text=_("AMQP exchange to publish to."),
+    )
+    routing_key = fields.CharField(
+        _("routing key"),
+        max_length=200,
+        blank=True,
+        null=True,
+        default=None,
+        help_text=_("AMQP routing key to publish with."),
+    )
+    headers = fields.JSONTextField(
+        _("message headers"),
+        blank=True,
+        default="{}",
+        help_text=_("A JSON object, added to the message's headers."),
+    )
+    priority = fields.PositiveIntegerField(
+        _("priority"),
+        blank=True,
+        null=True,
+        default=None,
+        validators=[MaxValueValidator(255)],
+        help_text=_("0 to 255. Highest first on RabbitMQ, lowest first on Redis."),
+    )
+    expires = fields.DateTimeField(
+        _("ends at"), blank=True, null=True, help_text=_("The task does not run after this time.")
+    )
+    expire_seconds = fields.PositiveIntegerField(
+        _("message expires after"),
+        blank=True,
+        null=True,
+        help_text=_("Seconds a message may wait for a worker before it is dropped."),
+    )
+    one_off = fields.BooleanField(
+        _("one-off"), default=False, help_text=_("Run once, then disable the task.")
+    )
+    start_time = fields.DateTimeField(
+        _("starts at"), blank=True, null=True, help_text=_("The task does not run before this time.")
+    )
+    enabled = fields.BooleanField(_("enabled"), default=True, help_text=_("A disabled task does not run."))
+    last_run_at = fields.DateTimeField(
+        _("last run"), blank=True, null=True, editable=False, help_text=_("When the task was last sent.")
+    )
+    total_run_count = fields.PositiveIntegerField(
+        _("runs"), default=0, editable=False, help_text=_("How many times the task was sent.")
+    )
+    date_changed = fields.DateTimeField(
+        _("last changed"), auto_now=True, help_text=_("When the row was last saved.")
+    )
+    description = fields.TextField(_("description"), blank=True, help_text=_("Notes for people."))
+
+    objects = cast("models.Manager[PeriodicTask]", PeriodicTaskQuerySet.as_manager())
+
+    class Meta:
+        app_label = "django_celery_beat"
+        verbose_name = _("periodic task")
+        verbose_name_plural = _("periodic tasks")
+
+    def __str__(self) -> str:
+        return f"{self.name}: {self.scheduler or '{no schedule}'}"
+
+    @property
+    def scheduler(self) -> IntervalSchedule | CrontabSchedule | SolarSchedule | ClockedSchedule | None:
+        """The schedule row that the task runs on; None for a broken row that has none."""
+        return self.interval or self.crontab or self.solar or self.clocked
+
+    @property
+    def schedule(self) -> Any:
+        """The schedule as Celery's own object, for code that reads it. onebeat itself plans from the row."""
+        scheduler = self.scheduler
+        return None if scheduler is None else scheduler.schedule
+
+    @property
+    def expires_(self) -> Any:
+        """`expires`, else `expire_seconds`."""
+        return self.expires or self.expire_seconds
+
+    def schedule_errors(self) -> dict[str, str]:
+        """What is wrong with the choice of schedule, by field. A child model with a schedule of its own overrides it."""
+        return rules.schedule_errors(self)
+
+    def clean(self) -> None:
+        """Part of `full_clean`."""
+        super().clean()
+        rules.check_task(self)
+
+    def save(self, **kwargs: Any) -> None:  # type: ignore[override]
+        """Save, and leave a hint for the engine in the same transaction. Raises `ValidationError` naming the field."""
+        using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
+        touched = kwargs.get("update_fields")
+        rules.check_task(self, touched)
+        with transaction.atomic(using=using, savepoint=False):
+            super().save(**kwargs)
+            if touched is None or set(touched) - UNPLANNED:
+                hints.changed(using, "task", [self.pk])
+
+
+class PeriodicTasks(models.Model):
+    """One row for those who watch it, as django-celery-beat did, to see that something changed."""
+
+    ident = fields.SmallIntegerField(default=1, primary_key=True, unique=True)
+    last_update = fields.DateTimeField()
+
+    class Meta:
+        app_label = "django_celery_beat"
+        verbose_name = _("periodic task track")
+        verbose_name_plural = _("periodic task tracks")
+
+    @classmethod
+    def changed(cls, instance: Any = None, **kwargs: Any) -> None:
+        """Kept for code that calls it. onebeat sees changes in the data and needs no call."""
+        cls.update_changed()
+
+    @classmethod
+    def update_changed(cls, **kwargs: Any) -> None:
+        """Move `last_update` to now. Kept for code that calls it; nothing in onebeat waits for it."""
+        cls.objects.update_or_create(ident=1, defaults={"last_update": timezone.now()})
+
+    @classmethod
+    def last_change(cls) -> Any:
+        """When something was last seen to have changed; None if nothing ever was."""
+        return cls.objects.filter(ident=1).values_list("last_update", flat=True).first()

@@ -1,0 +1,47 @@
+"""Which schedulers are at work, and since when at least one of them has been able to send without a break."""
+
+from __future__ import annotations
+
+import os
+import socket
+from datetime import datetime, timedelta
+from importlib.metadata import version
+
+from django.db.models import Min
+
+from onebeat.core import clock
+from onebeat.models import Beat
+from onebeat.models.instants import DatabaseNow
+from onebeat.store import vendors
+
+
+def register(using: str) -> int:
+    """Add a row for this process and return its key."""
+    now = vendors.now(using)
+    row = Beat(
+        host=socket.gethostname()[:255], pid=os.getpid(), version=version("onebeat"), started_at=now, seen_at=now
+    )
+    row.save(using=using)
+    return row.pk
+
+
+def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta) -> None:
+    """Say that this scheduler is at work. `able_since`: since when it could send; None while its broker is away."""
+    skew = clock.host_now() - vendors.now(using)
+    Beat.objects.using(using).filter(pk=pk).update(
+        seen_at=DatabaseNow(),
+        able_since=able_since,
+        lag_ms=max(0, round(lag.total_seconds() * 1000)),
+        skew_ms=round(skew.total_seconds() * 1000),
+    )
+
+
+def able_since(using: str, now: datetime, away: timedelta) -> datetime | None:
+    """Since when some scheduler has been able to send; None when none is. Schedulers not seen for `away` do not count."""
+    rows = Beat.objects.using(using).filter(seen_at__gt=now - away, stopped_at=None)
+    return rows.aggregate(since=Min("able_since"))["since"]
+
+
+def stop(using: str, pk: int) -> None:
+    """Say that this scheduler has stopped."""
+    Beat.objects.using(using).filter(pk=pk).update(stopped_at=DatabaseNow(), able_since=None)

@@ -1,0 +1,161 @@
+"""Claim: take due tasks in one short transaction, write their occurrences, move `due_at` on.
+
+Recover: take occurrences whose scheduler was lost, decide them again, and publish them under the same id.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from django.db.models import F
+
+from onebeat.core import catchup
+from onebeat.core.catchup import Skip
+from onebeat.models import Occurrence
+from onebeat.store import definitions, ledger, plan, states, vendors
+from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.ledger import Claimed, Skipped
+from onebeat.store.states import State
+
+
+@dataclass(slots=True)
+class Batch:
+    """What one claim brought: occurrences to publish, under one token."""
+
+    token: int
+    now: datetime
+    occurrences: list[Claimed] = field(default_factory=list)
+    #: How many due tasks were seen: as many as were asked for means that there may be more.
+    seen: int = 0
+    #: The wake time of the oldest one.
+    oldest: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """On whose behalf and under which terms occurrences are claimed."""
+
+    beat: int
+    lease: timedelta
+    limit: int
+    #: Given the present instant: turns before it could not be kept by any scheduler and count as missed.
+    missed_before: Callable[[datetime], datetime]
+
+
+def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
+    """Claim what is due, oldest first. A task whose definition is not the one it was planned from is planned, not fired."""
+    with vendors.short_transaction(using):
+        now = vendors.now(using)
+        batch = Batch(secrets.randbits(62), now)
+        rows = states.lock_due(using, floor, now, terms.limit)
+        batch.seen = len(rows)
+        if not rows:
+            return batch
+        batch.oldest = rows[0].wake_at
+        found = definitions.fetch(using, [state.task for state in rows])
+        sends: list[tuple[Definition, datetime]] = []
+        skips: list[Skipped] = []
+        moved: list[State] = []
+        rebased: list[State] = []
+        missed_before = terms.missed_before(now)
+        for state in rows:
+            definition = found.get(state.task)
+            if definition is None:
+                continue
+            if definition.copied() != state.copied:
+                rebased.append(plan.planned(definition, state, plan.Since(now, now), now))
+                continue
+            assert state.due_at is not None
+            try:
+                recurrence = definition.check(state.anchor)
+            except BadDefinition as bad:
+                rebased.append(plan.quarantined(state, definition, str(bad), state))
+                skips.append(Skipped(definition, Skip(state.due_at, state.due_at, "quarantined"), str(bad)))
+                continue
+            decision = catchup.decide(
+                recurrence,
+                state.due_at,
+                now,
+                definition.policy,
+                missed_before=missed_before,
+                expires=definition.ends(),
+                one_off=definition.one_off,
+                key=str(definition.id),
+            )
+            sends += [(definition, due_at) for due_at in decision.send]
+            skips += [Skipped(definition, one) for one in decision.skips]
+            after = plan.waiting(state, definition, recurrence, decision.due_at, now)
+            decided = [*decision.send, *(one.last for one in decision.skips)]
+            moved.append(replace(after, water_mark=max(decided, default=state.water_mark)))
+        states.delete(using, [state.task for state in rows if state.task not in found])
+        ledger.skip(using, skips, now)
+        batch.occurrences = ledger.claim(
+            using, sends, token=batch.token, lease_until=now + terms.lease, beat=terms.beat, now=now
+        )
+        states.write(using, rebased, plan=True)
+        states.write(using, moved, plan=False)
+    return batch
+
+
+def lost(using: str, terms: Terms) -> Batch:
+    """Claim occurrences past their lease. Each is decided again first: what happened meanwhile may have settled it."""
+    with vendors.short_transaction(using):
+        now = vendors.now(using)
+        batch = Batch(secrets.randbits(62), now)
+        rows = list(
+            Occurrence.objects.using(using)
+            .select_for_update(skip_locked=True)
+            .filter(lease_until__lte=now, state=Occurrence.State.CLAIMED)
+            .order_by("lease_until")[: terms.limit]
+        )
+        batch.seen = len(rows)
+        if not rows:
+            return batch
+        tasks = {row.task_id for row in rows}
+        found, planned = definitions.fetch(using, tasks), states.read(using, tasks)
+        missed_before = terms.missed_before(now)
+        keep: list[int] = []
+        for row in rows:
+            definition = found.get(row.task_id)
+            verdict = _settled(definition, planned.get(row.task_id), row, now, missed_before)
+            if verdict or definition is None:
+                _skip(using, row, *(verdict or ("cancelled", "the task is gone")))
+                continue
+            keep.append(row.pk)
+            batch.occurrences.append(
+                Claimed(row.pk, definition, row.due_at, row.run, row.celery_task_id, row.claims + 1)
+            )
+        Occurrence.objects.using(using).filter(pk__in=keep).update(
+            claim=batch.token, lease_until=now + terms.lease, claims=F("claims") + 1, beat=terms.beat
+        )
+    return batch
+
+
+def _settled(
+    definition: Definition | None, state: State | None, row: Occurrence, now: datetime, missed_before: datetime
+) -> tuple[str, str] | None:
+    """Why a lost occurrence is not sent any more, as (reason, detail); None: it is sent."""
+    if definition is None:
+        return "cancelled", "the task is gone"
+    if not definition.enabled:
+        return "disabled", ""
+    try:
+        recurrence = definition.check(state.anchor if state else row.due_at)
+    except BadDefinition as bad:
+        return "quarantined", str(bad)
+    ends = definition.ends()
+    if ends is not None and ends < now:
+        return "expired", f"the task ended at {ends.isoformat()}"
+    reason = catchup.superseded(
+        recurrence, row.due_at, now, definition.policy, missed_before=missed_before, one_off=definition.one_off
+    )
+    return (reason, "decided again after its scheduler was lost") if reason else None
+
+
+def _skip(using: str, row: Occurrence, reason: str, detail: str) -> None:
+    Occurrence.objects.using(using).filter(pk=row.pk).update(
+        state=Occurrence.State.SKIPPED, reason=reason, detail=detail, claim=None, lease_until=None
+    )

@@ -1,0 +1,156 @@
+"""What a task says now: one plain row for the engine, read in one statement, tolerant of whatever the tables hold."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+from onebeat.core.catchup import DEFAULT, Policy
+from onebeat.core.errors import RuleError
+from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
+from onebeat.models import PeriodicTask
+from onebeat.models.instants import to_utc
+from onebeat.models.options import policy
+
+_FIELDS = (
+    *("id", "name", "task", "args", "kwargs", "headers", "queue", "exchange", "routing_key", "priority"),
+    *("expires", "expire_seconds", "one_off", "start_time", "enabled", "last_run_at", "total_run_count"),
+    *("interval_id", "crontab_id", "solar_id", "clocked_id"),
+    *("interval__every", "interval__period", "clocked__clocked_time"),
+    *("solar__event", "solar__latitude", "solar__longitude"),
+    *("crontab__minute", "crontab__hour", "crontab__day_of_month"),
+    *("crontab__month_of_year", "crontab__day_of_week", "crontab__timezone"),
+    *("onebeat_options__task_id", "onebeat_options__missed", "onebeat_options__grace_seconds", "onebeat_options__jitter_seconds"),
+    *("onebeat_options__paused", "onebeat_options__paused_until"),
+)
+
+#: The values that a plan depends on, in the order of `TaskState`'s columns of the same names.
+COPIED = (
+    *("enabled", "one_off", "interval", "crontab", "solar", "clocked"),
+    *("rule", "clocked_time", "start_time", "expires"),
+)
+
+
+class BadDefinition(ValueError):
+    """A task that cannot be planned or sent as it is; the text says which field and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A task with its schedule and policy, as it stood when it was read. Times are as people's columns hold them."""
+
+    id: int
+    name: str
+    task: str
+    args: str
+    kwargs: str
+    headers: str
+    queue: str | None
+    exchange: str | None
+    routing_key: str | None
+    priority: int | None
+    expires: datetime | None
+    expire_seconds: int | None
+    one_off: bool
+    start_time: datetime | None
+    enabled: bool
+    last_run_at: datetime | None
+    total_run_count: int
+    interval: int | None
+    crontab: int | None
+    solar: int | None
+    clocked: int | None
+    every: int | None
+    period: str | None
+    clocked_time: datetime | None
+    event: str | None
+    latitude: Decimal | None
+    longitude: Decimal | None
+    cron: tuple[Any, ...]
+    policy: Policy
+
+    @property
+    def rule(self) -> str:
+        """The schedule's value as text, the same that the sweep computes in SQL; empty for a clocked one."""
+        if self.crontab is not None:
+            return " ".join(map(str, self.cron))
+        if self.interval is not None:
+            return f"{self.every} {self.period}"
+        if self.solar is not None and self.latitude is not None and self.longitude is not None:
+            return f"{self.event} {round(self.latitude * 1_000_000)} {round(self.longitude * 1_000_000)}"
+        return ""
+
+    def copied(self) -> tuple[Any, ...]:
+        """The values of `COPIED`."""
+        return tuple(getattr(self, name) for name in COPIED)
+
+    def ends(self) -> datetime | None:
+        """The last instant at which a nominal time may lie."""
+        return None if self.expires is None else to_utc(self.expires)
+
+    def starts(self) -> datetime | None:
+        """The first instant at which a nominal time may lie."""
+        return None if self.start_time is None else to_utc(self.start_time)
+
+    def recurrence(self, anchor: datetime) -> Recurrence:
+        """The task's recurrence; `anchor` is where an interval's grid begins unless the task has a `start_time`.
+
+        Raises `BadDefinition` for a task with no schedule, several, or one that no rule can be read from.
+        """
+        kinds = [kind for kind in ("interval", "crontab", "solar", "clocked") if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            what = f"has {', '.join(kinds)}" if kinds else "has no schedule"
+            raise BadDefinition(f"schedule: the task {what}; exactly one of interval, crontab, solar, clocked is needed")
+        try:
+            if self.crontab is not None:
+                return Cron(*self.cron[:5], tz=self.cron[5])
+            if self.interval is not None:
+                return Interval.of(self.every, self.period, self.starts() or anchor)  # type: ignore[arg-type]
+            if self.solar is not None:
+                return Solar(self.event, self.latitude, self.longitude)  # type: ignore[arg-type]
+            if self.clocked_time is None:
+                raise BadDefinition("clocked: the schedule of the task is gone or holds no time")
+            return Clocked(to_utc(self.clocked_time))
+        except (RuleError, TypeError, OverflowError) as error:
+            raise BadDefinition(f"{kinds[0]}: {error}") from error
+
+    def arguments(self) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
+        """`args`, `kwargs` and `headers` decoded. Raises `BadDefinition` naming the field that is not what it must be."""
+        return _decoded("args", self.args, list), _decoded("kwargs", self.kwargs, dict), _decoded("headers", self.headers, dict)
+
+    def check(self, anchor: datetime) -> Recurrence:
+        """The task's recurrence if the task could be sent; raises `BadDefinition` otherwise."""
+        self.arguments()
+        if self.clocked is not None and not self.one_off:
+            raise BadDefinition("one_off: a clocked task runs once; set one_off")
+        return self.recurrence(anchor)
+
+
+def _decoded(name: str, text: str, kind: type) -> Any:
+    try:
+        value = json.loads(text or ("[]" if kind is list else "{}"))
+    except ValueError as error:
+        raise BadDefinition(f"{name}: not JSON ({error})") from error
+    if not isinstance(value, kind):
+        raise BadDefinition(f"{name}: must be a JSON {'list' if kind is list else 'object'}, not {text!r}")
+    return value
+
+
+def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
+    """The tasks with these keys as they stand now; a key without a row is not in the answer."""
+    rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(ids)).values_list(*_FIELDS)
+    return {row[0]: _definition(row) for row in rows}
+
+
+def _definition(row: tuple[Any, ...]) -> Definition:
+    every, period, clocked_time, event, latitude, longitude = row[21:27]
+    option = row[33:39]
+    return Definition(
+        *row[:21], every, period, clocked_time, event, latitude, longitude,
+        cron=row[27:33],
+        policy=DEFAULT if option[0] is None else policy(*option[1:]),
+    )  # fmt: skip

@@ -1,0 +1,46 @@
+"""Hints that something changed: written in the user's transaction, never updated, read by the engine alone.
+
+Nothing here waits for anybody: two open transactions insert two rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db import models
+
+from onebeat.store import vendors
+
+TABLE = "onebeat_change"
+
+
+def changed(using: str, kind: str, refs: Iterable[Any]) -> None:
+    """Say that the rows of `kind` with these primary keys changed, at the database's present instant."""
+    keys = sorted({key for key in refs if key is not None})
+    now, params = vendors.clock_sql(using)
+    columns = vendors.quoted(using, "kind", "ref", "at")
+    with vendors.connection(using).cursor() as cursor:
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            values = ", ".join([f"(%s, %s, {now})"] * len(part))
+            cursor.execute(
+                f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) VALUES {values}",
+                [value for key in part for value in (kind, key, *params)],
+            )
+
+
+def changed_where(using: str, kind: str, rows: models.QuerySet[Any, Any], at: datetime | None = None) -> None:
+    """Say that every row of a queryset changed, without bringing its keys here; `at` defaults to the present instant."""
+    now, params = vendors.clock_sql(using)
+    if at is not None:
+        now, params = "%s", [vendors.to_column(vendors.connection(using).vendor, at)]
+    sql, where = rows.order_by().values_list("pk").query.get_compiler(using).as_sql()
+    columns = vendors.quoted(using, "kind", "ref", "at")
+    with vendors.connection(using).cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) "
+            f"SELECT %s, changed.*, {now} FROM ({sql}) AS changed",
+            [kind, *params, *where],
+        )

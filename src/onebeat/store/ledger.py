@@ -1,0 +1,114 @@
+"""The ledger's rows: inserting claims and skips. The unique key on (task, due_at, run) decides who was first."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from onebeat.core import identity
+from onebeat.core.catchup import Skip
+from onebeat.models import Fact, Occurrence
+from onebeat.store import vendors
+from onebeat.store.definitions import Definition
+
+TABLE = "onebeat_occurrence"
+_COLUMNS = (
+    *("task_id", "task_name", "due_at", "run", "through", "state", "reason", "detail", "celery_task_id"),
+    *("claim", "lease_until", "claims", "beat_id", "decided_at", "sent_at"),
+)
+_NAMESPACE = "namespace"
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A verdict not to send, to be recorded."""
+
+    task: Definition
+    skip: Skip
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """One occurrence that this scheduler may publish until the lease ends."""
+
+    id: int
+    task: Definition
+    due_at: datetime
+    run: int
+    celery_task_id: uuid.UUID
+    #: How many times it has been claimed; more than once means that a scheduler was lost on the way.
+    claims: int = 1
+
+
+def namespace(using: str) -> uuid.UUID:
+    """The random namespace of this database's task ids, made when it is first asked for."""
+    vendors.insert_or_lose(using, Fact._meta.db_table, ["name", "value"], [[_NAMESPACE, str(uuid.uuid4())]], ["name"])
+    return uuid.UUID(Fact.objects.using(using).get(pk=_NAMESPACE).value)
+
+
+def claim(
+    using: str,
+    sends: Iterable[tuple[Definition, datetime]],
+    *,
+    token: int,
+    lease_until: datetime,
+    beat: int,
+    now: datetime,
+) -> list[Claimed]:
+    """Record that these (task, nominal time) are claimed. One that is in the ledger already is somebody else's, and left out."""
+    space = namespace(using)
+    wanted = {
+        (task.id, due_at): Claimed(0, task, due_at, 0, identity.celery_task_id(space, task.id, due_at))
+        for task, due_at in sends
+    }
+    rows = [
+        _row(
+            using,
+            (*(one.task.id, one.task.name, one.due_at, 0, None, Occurrence.State.CLAIMED, "", "", one.celery_task_id),
+             *(token, lease_until, 1, beat, now, None)),
+        )
+        for one in wanted.values()
+    ]  # fmt: skip
+    vendors.insert_or_lose(using, TABLE, _COLUMNS, rows, ("task_id", "due_at", "run"))
+    mine = Occurrence.objects.using(using).filter(lease_until=lease_until, claim=token)
+    return [
+        Claimed(pk, one.task, due_at, 0, one.celery_task_id)
+        for pk, task, due_at in mine.order_by("due_at", "pk").values_list("pk", "task_id", "due_at")
+        for one in (wanted[task, due_at],)
+    ]
+
+
+def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
+    """Record verdicts not to send. A time that is in the ledger already keeps what it has."""
+    rows = []
+    space: uuid.UUID | None = None
+    for one in skips:
+        space = space or namespace(using)
+        first, last = one.skip.first, one.skip.last
+        detail = one.detail or (f"into {one.skip.into.isoformat()}" if one.skip.into else "")
+        rows.append(
+            _row(
+                using,
+                (*(one.task.id, one.task.name, first, 0, last if last > first else None),
+                 *(Occurrence.State.SKIPPED, one.skip.reason, detail),
+                 *(identity.celery_task_id(space, one.task.id, first), None, None, 0, None, now, None)),
+            )
+        )  # fmt: skip
+    vendors.insert_or_lose(using, TABLE, _COLUMNS, rows, ("task_id", "due_at", "run"))
+
+
+def _row(using: str, values: Sequence[Any]) -> list[Any]:
+    link = vendors.connection(using)
+    return [
+        field.get_db_prep_save(value, link)
+        for field, value in zip(_fields(), values, strict=True)
+    ]
+
+
+def _fields() -> list[Any]:
+    by_column = {field.column: field for field in Occurrence._meta.concrete_fields}
+    return [by_column[name] for name in _COLUMNS]

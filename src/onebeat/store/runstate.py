@@ -1,0 +1,88 @@
+"""`last_run_at`, `total_run_count` and a finished one-off's `enabled`, kept up for those who read the old columns.
+
+Written late, in batches, past rows that somebody holds. Nothing is decided by these columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import F, Value
+
+from onebeat.models import Occurrence, PeriodicTask, TaskState
+from onebeat.models.instants import from_utc
+from onebeat.store import definitions, states, vendors
+from onebeat.store.definitions import COPIED
+
+
+@dataclass(slots=True)
+class Runs:
+    """What is not yet in a task's row: how many times it was sent, and when last."""
+
+    count: int
+    last: datetime
+
+    def add(self, at: datetime) -> None:
+        self.count += 1
+        self.last = max(self.last, at)
+
+
+def flush(using: str, runs: Mapping[int, Runs]) -> set[int]:
+    """Write these into their tasks' rows. Returns the tasks that are written or gone; the others are held by somebody."""
+    with vendors.short_transaction(using):
+        rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(runs))
+        present = set(rows.values_list("pk", flat=True))
+        free = set(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
+        for task in sorted(free):
+            run = runs[task]
+            rows.filter(pk=task).update(
+                total_run_count=F("total_run_count") + run.count, last_run_at=Value(from_utc(run.last), _last_run_field())
+            )
+        _finish(using, free)
+    return free | (set(runs) - present)
+
+
+def _last_run_field() -> object:
+    return PeriodicTask._meta.get_field("last_run_at")
+
+
+def finish(using: str, limit: int) -> int:
+    """Disable finished one-offs that a lost scheduler left enabled. Returns how many candidates were looked at."""
+    open_ones = Occurrence.objects.using(using).filter(state=Occurrence.State.CLAIMED).values("task_id")
+    done = TaskState.objects.using(using).filter(
+        one_off=True, enabled=True, due_at=None, water_mark__isnull=False, quarantine=""
+    )
+    with vendors.short_transaction(using):
+        ids = list(done.exclude(pk__in=open_ones).values_list("pk", flat=True)[:limit])
+        if ids:
+            rows = PeriodicTask._base_manager.using(using).filter(pk__in=ids)
+            _finish(using, set(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)))
+    return len(ids)
+
+
+def _finish(using: str, tasks: set[int]) -> None:
+    """Set `enabled = False` on those of these locked tasks that are one-offs, have nothing left to send, and whose
+    definition is the one they ran by: an edit made meanwhile stays."""
+    planned = states.lock(using, tasks)
+    over = {
+        task
+        for task, state in planned.items()
+        if state.due_at is None and not state.quarantine and state.copied[COPIED.index("one_off")] and state.water_mark
+    }
+    if not over:
+        return
+    same = [task for task, one in definitions.fetch(using, over).items() if one.copied() == planned[task].copied]
+    PeriodicTask._base_manager.using(using).filter(pk__in=same, enabled=True).update(enabled=False)
+    off = COPIED.index("enabled")
+    states.write(
+        using,
+        [_with(planned[task], off, False) for task in sorted(same) if planned[task].copied[off]],
+        plan=True,
+    )
+
+
+def _with(state: states.State, index: int, value: object) -> states.State:
+    copied = state.copied[:index] + (value,) + state.copied[index + 1 :]
+    return states.replace(state, copied=copied)

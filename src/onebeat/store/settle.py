@@ -1,0 +1,39 @@
+"""Settle: record what became of a claim, only where the claim is still ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from django.db import models
+
+from onebeat.models import Occurrence
+from onebeat.models.instants import DatabaseNow
+
+
+def still_mine(using: str, token: int, ids: Iterable[int]) -> set[int]:
+    """Which of these occurrences may still be published under this claim, asked of the database's clock."""
+    rows = _held(using, token, ids).filter(lease_until__gt=DatabaseNow())
+    return set(rows.values_list("pk", flat=True))
+
+
+def sent(using: str, token: int, ids: Iterable[int]) -> int:
+    """The broker has these. Returns how many were still ours to record."""
+    rows = _held(using, token, ids)
+    return rows.update(state=Occurrence.State.SENT, sent_at=DatabaseNow(), claim=None, lease_until=None)
+
+
+def refused(using: str, token: int, pk: int, detail: str) -> None:
+    """This one can't be sent as it is: set aside with its reason."""
+    _held(using, token, [pk]).update(
+        state=Occurrence.State.SKIPPED, reason="refused", detail=detail, claim=None, lease_until=None
+    )
+
+
+def release(using: str, token: int, ids: Iterable[int]) -> int:
+    """Give these back: any scheduler may claim them at once."""
+    return _held(using, token, ids).update(lease_until=DatabaseNow())
+
+
+def _held(using: str, token: int, ids: Iterable[int]) -> models.QuerySet[Occurrence, Any]:
+    return Occurrence.objects.using(using).filter(pk__in=list(ids), claim=token, state=Occurrence.State.CLAIMED)

@@ -1,0 +1,119 @@
+"""`TaskState` rows as the engine reads and writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from onebeat.models import TaskState
+from onebeat.store import vendors
+from onebeat.store.definitions import COPIED
+
+TABLE = "onebeat_taskstate"
+_OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine")
+_FIELDS = ("task_id", "version", *_OWN, *COPIED)
+#: PostgreSQL types for a list of values; elsewhere columns take what they are given.
+_TYPES = {
+    **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark"), "timestamp"),
+    "quarantine": "text",
+    **dict.fromkeys(("enabled", "one_off"), "boolean"),
+    **dict.fromkeys(("interval", "crontab", "solar", "clocked"), "integer"),
+    "rule": "text",
+    **dict.fromkeys(("clocked_time", "start_time", "expires"), "timestamptz"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One task's plan: when it is due, and the definition this was planned from."""
+
+    task: int
+    version: int
+    due_at: datetime | None
+    wake_at: datetime | None
+    anchor: datetime
+    water_mark: datetime | None
+    quarantine: str
+    copied: tuple[Any, ...]
+
+    def moved(self, due_at: datetime | None, wake_at: datetime | None, water_mark: datetime | None) -> State:
+        """The same plan, waiting for another time."""
+        return replace(self, due_at=due_at, wake_at=wake_at, water_mark=water_mark)
+
+
+def _state(row: Sequence[Any]) -> State:
+    return State(*row[:7], copied=tuple(row[7:]))
+
+
+def lock(using: str, ids: Iterable[int]) -> dict[int, State]:
+    """The states of these tasks, locked until the transaction ends; those that somebody else holds are left out."""
+    rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(pk__in=list(ids))
+    return {row[0]: _state(row) for row in rows.order_by("pk").values_list(*_FIELDS)}
+
+
+def lock_due(using: str, floor: datetime | None, now: datetime, limit: int) -> list[State]:
+    """The tasks whose wake time has come, oldest first, locked; those that another scheduler is claiming are left out.
+
+    `floor`: look at wake times from here on only. Index entries left behind by earlier moves would otherwise be walked
+    over each time while one long transaction keeps them alive.
+    """
+    rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(wake_at__lte=now)
+    if floor is not None:
+        rows = rows.filter(wake_at__gte=floor)
+    return [_state(row) for row in rows.order_by("wake_at").values_list(*_FIELDS)[:limit]]
+
+
+def existing(using: str, ids: Iterable[int]) -> set[int]:
+    """Which of these tasks have a state."""
+    return set(TaskState.objects.using(using).filter(pk__in=list(ids)).values_list("pk", flat=True))
+
+
+def next_wake(using: str, floor: datetime | None) -> datetime | None:
+    """The earliest wake time from `floor` on."""
+    rows = TaskState.objects.using(using).filter(wake_at__isnull=False)
+    if floor is not None:
+        rows = rows.filter(wake_at__gte=floor)
+    return rows.order_by("wake_at").values_list("wake_at", flat=True).first()
+
+
+def delete(using: str, ids: Iterable[int]) -> None:
+    """Forget the plans of tasks that are gone."""
+    TaskState.objects.using(using).filter(pk__in=list(ids)).delete()
+
+
+def insert(using: str, states: Sequence[State]) -> None:
+    """Add states; one that another scheduler has just added wins."""
+    columns = ["task_id", "version", *_OWN, *COPIED]
+    rows = [[state.task, state.version, *_values(using, state, columns[2:])] for state in states]
+    vendors.insert_or_lose(using, TABLE, columns, rows, ["task_id"])
+
+
+def write(using: str, states: Sequence[State], *, plan: bool) -> int:
+    """Write states back, each only if its version is still the one that was read. Returns how many were.
+
+    `plan`: also the anchor and the copied definition, which moving on does not change.
+    """
+    names = [*_OWN, *COPIED] if plan else [name for name in _OWN if name != "anchor"]
+    columns = {name: _TYPES[name] for name in names}
+    rows = [[state.task, state.version, *_values(using, state, names)] for state in states]
+    return vendors.update_rows(using, TABLE, ("task_id", "version"), columns, rows, grows="version")
+
+
+def _values(using: str, state: State, names: Sequence[str]) -> list[Any]:
+    """The state's values for these columns as the database takes them."""
+    link = vendors.connection(using)
+    copied = dict(zip(COPIED, state.copied, strict=True))
+    values: list[Any] = []
+    for name in names:
+        field = TaskState._meta.get_field(name)
+        value = copied[name] if name in copied else getattr(state, name)
+        values.append(field.get_db_prep_save(value, link))  # type: ignore[union-attr]
+    return values
+
+
+def read(using: str, ids: Iterable[int]) -> dict[int, State]:
+    """The states of these tasks as committed, without a lock."""
+    rows = TaskState.objects.using(using).filter(pk__in=list(ids))
+    return {row[0]: _state(row) for row in rows.values_list(*_FIELDS)}

@@ -1,0 +1,100 @@
+"""The sweep: finds what changed past the ORM, by comparing tasks with the definitions they were planned from.
+
+In slices by primary key, so that a million tasks cost a little in each poll and nothing in any tick.
+"""
+
+from __future__ import annotations
+
+from onebeat.core import clock
+from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from onebeat.store import plan, runstate, states, vendors
+from onebeat.store.plan import Since
+
+#: The share of one core that it may take.
+_SHARE = 0.1
+
+_CRON = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone")
+
+
+class Sweep:
+    """One scheduler's way through all tasks, `size` at a time; 0 stands still."""
+
+    def __init__(self, using: str, size: int) -> None:
+        self.using = using
+        self.size = size
+        self._after = 0
+        self._next = clock.monotonic()
+
+    def step(self) -> None:
+        """Look at the next tasks, if it is time: at most a tenth of the time since the step before."""
+        begin = clock.monotonic()
+        if not self.size or begin < self._next:
+            return
+        budget = _SHARE
+        while self._slice() and clock.monotonic() - begin < budget:
+            pass
+        self._next = begin + (clock.monotonic() - begin) / _SHARE + _SHARE
+
+    def _slice(self) -> bool:
+        """Bring one slice up to date. Returns whether more tasks follow; at the end it begins again."""
+        upper = self._upper()
+        changed = self._changed(upper)
+        if changed:
+            with vendors.short_transaction(self.using):
+                now = vendors.now(self.using)
+                plan.plan(self.using, dict.fromkeys(changed, Since(now, now)), now)
+        self._after = upper or 0
+        if upper is None:
+            runstate.finish(self.using, self.size)
+        return upper is not None
+
+    def _upper(self) -> int | None:
+        """The last key of the next slice; None when the rest fits into one."""
+        rows = PeriodicTask._base_manager.using(self.using).filter(pk__gt=self._after).order_by("pk")
+        return rows.values_list("pk", flat=True)[self.size - 1 : self.size].first()
+
+    def _changed(self, upper: int | None) -> list[int]:
+        """Keys in the slice whose state is missing, planned from another definition, quarantined, or without a task."""
+        using, q = self.using, vendors.connection(self.using).ops.quote_name
+        task, state = q(PeriodicTask._meta.db_table), q(states.TABLE)
+        bounds, params = "> %s", [self._after]
+        if upper is not None:
+            bounds, params = "BETWEEN %s AND %s", [self._after + 1, upper]
+        joins = " ".join(
+            f"LEFT JOIN {q(model._meta.db_table)} {alias} ON {alias}.id = p.{kind}_id"
+            for alias, kind, model in (
+                ("i", "interval", IntervalSchedule),
+                ("c", "crontab", CrontabSchedule),
+                ("o", "solar", SolarSchedule),
+                ("k", "clocked", ClockedSchedule),
+            )
+        )
+        pairs = [(f"p.{name}", f"s.{name}") for name in ("enabled", "one_off", "start_time", "expires")]
+        pairs += [(f"p.{kind}_id", f"s.{q(kind)}") for kind in ("interval", "crontab", "solar", "clocked")]
+        pairs += [("k.clocked_time", "s.clocked_time"), (self._rule(), "s.rule")]
+        differs = " OR ".join(vendors.distinct(using, left, right) for left, right in pairs)
+        sql = (
+            f"SELECT p.id FROM {task} p LEFT JOIN {state} s ON s.task_id = p.id {joins} "
+            f"WHERE p.id {bounds} AND (s.task_id IS NULL OR s.quarantine <> '' OR {differs}) "
+            f"UNION ALL SELECT s.task_id FROM {state} s LEFT JOIN {task} p ON p.id = s.task_id "
+            f"WHERE s.task_id {bounds} AND p.id IS NULL"
+        )
+        with vendors.connection(using).cursor() as cursor:
+            cursor.execute(sql, [*params, *params])
+            return [row[0] for row in cursor.fetchall()]
+
+    def _rule(self) -> str:
+        """SQL for `Definition.rule`."""
+        using, q = self.using, vendors.connection(self.using).ops.quote_name
+        cron: list[str] = []
+        for name in _CRON:
+            cron += [f"c.{q(name)}", "' '"]
+        micro = [f"{vendors.whole(using, f'o.{name} * 1000000')}" for name in ("latitude", "longitude")]
+        every = vendors.concat(using, vendors.text(using, "i.every"), "' '", "i.period")
+        solar = vendors.concat(using, "o.event", "' '", micro[0], "' '", micro[1])
+        return (
+            f"CASE WHEN p.crontab_id IS NOT NULL THEN {vendors.concat(using, *cron[:-1])} "
+            f"WHEN p.interval_id IS NOT NULL THEN {every} "
+            f"WHEN p.solar_id IS NOT NULL THEN {solar} ELSE '' END"
+        )
+

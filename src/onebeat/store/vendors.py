@@ -1,0 +1,274 @@
+"""What differs between PostgreSQL, MySQL/MariaDB and SQLite: the clock, locks, inserts that may lose, retryable errors.
+
+No statement here depends on the state of a session, so that a pooler in transaction mode may sit in between.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from typing import Any, TypeVar
+
+from django.db import DatabaseError, OperationalError, connections, transaction
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+from onebeat.core import clock
+
+T = TypeVar("T")
+Row = Sequence[Any]
+
+_CLOCK = {
+    "postgresql": "clock_timestamp() AT TIME ZONE 'UTC'",
+    "mysql": "UTC_TIMESTAMP(6)",
+}
+
+#: SQLSTATEs after which the same transaction may simply be run again: serialization failure, deadlock, lock not available.
+_RETRYABLE_STATES = {"40001", "40P01", "55P03"}
+#: The same of MySQL: deadlock, lock wait timeout, record changed since last read (MariaDB, innodb_snapshot_isolation).
+_RETRYABLE_NUMBERS = {1213, 1205, 1020}
+
+
+def connection(using: str) -> BaseDatabaseWrapper:
+    return connections[using]
+
+
+# -- instants: UTC, whatever USE_TZ and the session's time zone say ---------------------------------------------------
+
+
+def to_column(vendor: str, instant: datetime | None) -> Any:
+    """An aware instant as the parameter that a UTC column takes."""
+    if instant is None:
+        return None
+    if instant.tzinfo is None:
+        raise ValueError(f"an instant needs a time zone: {instant!r}")
+    naive = instant.astimezone(UTC).replace(tzinfo=None)
+    return naive if vendor == "postgresql" else naive.isoformat(sep=" ", timespec="microseconds")
+
+
+def from_column(value: Any) -> datetime | None:
+    """What a UTC column or the database's clock gives, as an aware instant."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    assert isinstance(value, datetime)
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def clock_sql(using: str) -> tuple[str, list[Any]]:
+    """A SQL expression for the database's present instant (SQLite: this host's), with its parameters.
+
+    The real clock and never the start of the transaction. A pinned clock takes its place.
+    """
+    vendor = connection(using).vendor
+    if vendor not in _CLOCK or clock.pinned() is not None:
+        return "%s", [to_column(vendor, clock.host_now())]
+    return _CLOCK[vendor], []
+
+
+def now(using: str) -> datetime:
+    """The present instant by the database's clock."""
+    if connection(using).vendor not in _CLOCK or clock.pinned() is not None:
+        return clock.host_now()
+    sql, params = clock_sql(using)
+    with connection(using).cursor() as cursor:
+        cursor.execute(f"SELECT {sql}", params)
+        instant = from_column(cursor.fetchone()[0])
+    assert instant is not None
+    return instant
+
+
+# -- transactions and errors --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def short_transaction(using: str) -> Iterator[None]:
+    """A transaction of the engine's own: every statement sees what is committed, and SQLite takes its write lock first."""
+    link = connection(using)
+    if link.in_atomic_block:
+        with transaction.atomic(using=using):
+            yield
+        return
+    if link.vendor == "sqlite":
+        # The mode counts when the transaction begins, so it is put back before any statement of the block runs.
+        before = getattr(link, "transaction_mode", None)
+        link.transaction_mode = "IMMEDIATE"  # type: ignore[attr-defined]
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(transaction.atomic(using=using))
+            finally:
+                link.transaction_mode = before  # type: ignore[attr-defined]
+            yield
+        return
+    if link.vendor == "mysql":
+        with link.cursor() as cursor:  # holds for the next transaction only
+            cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+    with transaction.atomic(using=using):
+        if link.vendor == "postgresql" and link.settings_dict["OPTIONS"].get("isolation_level") is not None:
+            with link.cursor() as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
+        yield
+
+
+def retryable(error: BaseException) -> bool:
+    """Whether the database asks for the transaction to be run again: serialization, deadlock, lock timeout, SQLite busy."""
+    cause = error.__cause__ if isinstance(error, DatabaseError) and error.__cause__ is not None else error
+    if getattr(cause, "sqlstate", None) in _RETRYABLE_STATES:
+        return True
+    if isinstance(error, DatabaseError) and cause.args and cause.args[0] in _RETRYABLE_NUMBERS:
+        return True
+    return isinstance(error, OperationalError) and "locked" in str(cause)
+
+
+def retrying(using: str, work: Callable[[], T], *, limit_seconds: float = 30.0) -> T:
+    """Run `work`, and run it again with back-off while the database asks for that; inside a transaction, run it once.
+
+    A transaction is lost as a whole, so only whoever opened it can run it again: the database's own error reaches them.
+    """
+    if connection(using).in_atomic_block:
+        return work()
+    deadline = clock.monotonic() + limit_seconds
+    pause = 0.002
+    while True:
+        try:
+            return work()
+        except DatabaseError as error:
+            if not retryable(error) or clock.monotonic() > deadline:
+                raise
+        clock.pause(random.uniform(0, pause))
+        pause = min(pause * 2, 0.25)
+
+
+# -- statements ------------------------------------------------------------------------------------------------------------
+
+
+def quoted(using: str, *names: str) -> str:
+    """Names quoted for this database, separated by commas."""
+    return ", ".join(map(connection(using).ops.quote_name, names))
+
+
+def insert_or_lose(using: str, table: str, columns: Sequence[str], rows: Sequence[Row], unique: Sequence[str]) -> None:
+    """Insert `rows`; a row whose `unique` columns are taken is left out. The reader asks afterwards which went in.
+
+    MySQL has no way to ignore one unique key alone, and INSERT IGNORE would hide other errors: the no-op update does.
+    """
+    if not rows:
+        return
+    link = connection(using)
+    one = "(" + ", ".join(["%s"] * len(columns)) + ")"
+    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
+    if link.vendor == "mysql":
+        first = quoted(using, unique[0])
+        tail = f" ON DUPLICATE KEY UPDATE {first} = {first}"
+    else:
+        tail = f" ON CONFLICT ({quoted(using, *unique)}) DO NOTHING"
+    with link.cursor() as cursor:
+        for part in _parts(link, rows, len(columns)):
+            cursor.execute(sql + ", ".join([one] * len(part)) + tail, [value for row in part for value in row])
+
+
+def _parts(link: BaseDatabaseWrapper, rows: Sequence[Row], width: int) -> Iterator[Sequence[Row]]:
+    """`rows` in parts that stay below the parameters one statement may have."""
+    step = max(1, (link.features.max_query_params or 30_000) // width)
+    for start in range(0, len(rows), step):
+        yield rows[start : start + step]
+
+
+#: Added to the key of a row that was there already, so that MySQL's one number tells both which row and whose it is.
+_FOUND = 1 << 62
+
+
+def insert_one_or_find(
+    using: str, table: str, columns: Sequence[str], row: Row, unique: Sequence[str], pk: str
+) -> tuple[Any, bool]:
+    """Insert one row, or learn that its `unique` columns are taken: (primary key, True) or (primary key or None, False).
+
+    None: the winner's row is there and this statement could not name it. The statement waits for a transaction that is
+    inserting the same value. On PostgreSQL under REPEATABLE READ it raises SQLSTATE 40001 for a winner that the snapshot
+    cannot see. MySQL takes the exclusive lock at once, so two losers cannot deadlock on a shared one; its row count does
+    not tell an insert from a no-op update (Django connects with CLIENT_FOUND_ROWS), the number it hands back does.
+    """
+    link = connection(using)
+    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
+    key = quoted(using, pk)
+    with link.cursor() as cursor:
+        if link.vendor == "mysql":
+            cursor.execute(
+                f"{sql} ON DUPLICATE KEY UPDATE {key} = IF(LAST_INSERT_ID({key} + {_FOUND}), {key}, {key})", row
+            )
+            number = cursor.lastrowid
+            return (number - _FOUND, False) if number >= _FOUND else (number, True)
+        cursor.execute(f"{sql} ON CONFLICT ({quoted(using, *unique)}) DO NOTHING RETURNING {key}", row)
+        found = cursor.fetchone()
+        return (found[0], True) if found else (None, False)
+
+
+def update_rows(
+    using: str, table: str, key: Sequence[str], columns: dict[str, str], rows: Sequence[Row], *, grows: str = ""
+) -> int:
+    """Give many rows their own values in one statement: each row is the key's values, then the columns' values.
+
+    `columns` maps each column to its PostgreSQL type, which a list of values alone would not have. Rows whose key
+    (which may include a version) does not match are left alone. `grows` names a column that counts up. Returns how many
+    rows matched.
+    """
+    if not rows:
+        return 0
+    link = connection(using)
+    names = [*key, *columns]
+    q = link.ops.quote_name
+    target = q(table)
+    one = "(" + ", ".join(["%s"] * len(names)) + ")"
+    count = f", {target}.{q(grows)} = {target}.{q(grows)} + 1" if grows and link.vendor == "mysql" else ""
+    if grows and not count:
+        count = f", {q(grows)} = {target}.{q(grows)} + 1"
+    match = " AND ".join(f"{target}.{q(name)} = v.{q(name)}" for name in key)
+    done = 0
+    with link.cursor() as cursor:
+        for part in _parts(link, rows, len(names)):
+            if link.vendor == "mysql":
+                head = "SELECT " + ", ".join(f"%s AS {q(name)}" for name in names)
+                values = " UNION ALL ".join([head] + ["SELECT " + ", ".join(["%s"] * len(names))] * (len(part) - 1))
+                assign = ", ".join(f"{target}.{q(name)} = v.{q(name)}" for name in columns)
+                sql = f"UPDATE {target} JOIN ({values}) AS v ON {match} SET {assign}{count}"
+            else:
+                values = ", ".join([one] * len(part))
+                cast = link.vendor == "postgresql"
+                assign = ", ".join(
+                    f"{q(name)} = v.{q(name)}" + (f"::{kind}" if cast else "") for name, kind in columns.items()
+                )
+                sql = (
+                    f"WITH v({', '.join(map(q, names))}) AS (VALUES {values}) "
+                    f"UPDATE {target} SET {assign}{count} FROM v WHERE {match}"
+                )
+            cursor.execute(sql, [value for row in part for value in row])
+            done += cursor.rowcount
+    return done
+
+
+def distinct(using: str, left: str, right: str) -> str:
+    """SQL for "left and right differ", where NULL equals NULL."""
+    vendor = connection(using).vendor
+    if vendor == "mysql":
+        return f"NOT ({left} <=> {right})"
+    return f"{left} IS NOT {right}" if vendor == "sqlite" else f"{left} IS DISTINCT FROM {right}"
+
+
+def text(using: str, number: str) -> str:
+    """SQL for a whole number as text."""
+    return f"CAST({number} AS {'CHAR' if connection(using).vendor == 'mysql' else 'TEXT'})"
+
+
+def whole(using: str, number: str) -> str:
+    """SQL for a number rounded to a whole one, as text."""
+    kind = "SIGNED" if connection(using).vendor == "mysql" else "BIGINT"
+    return text(using, f"CAST(ROUND({number}) AS {kind})")
+
+
+def concat(using: str, *parts: str) -> str:
+    """SQL for texts joined together; NULL when one of them is."""
+    if connection(using).vendor == "mysql":
+        return f"CONCAT({', '.join(parts)})"
+    return "(" + " || ".join(parts) + ")"

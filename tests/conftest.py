@@ -1,0 +1,105 @@
+"""Fixtures for tests on real databases and brokers. Nothing here needs Django or Celery to be imported.
+
+Tests marked `django_db` run in this process, on the database that ONEBEAT_TEST_DB names (SQLite if unset).
+Tests that take `database` or `broker` run once for each one that is there. See tests/services.py for how they
+are found, and tests/processes.py for running code in other processes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import services
+from tests.processes import ROOT, environment
+from tests.scratch import Post, Scratch, Templates
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # xdist's workers inherit our environment, so the servers must be in it before they start.
+    controller = bool(getattr(config.option, "numprocesses", None)) and not hasattr(config, "workerinput")
+    if (controller or os.environ.get("CI")) and not config.option.help and services.missing():
+        lines = [f"  {name}: {reason}" for name, reason in services.missing().items()]
+        if os.environ.get("CI"):
+            raise pytest.UsageError("\n".join(["CI is set and these services are missing:", *lines]))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    for fixture in {"database", "blank_database"} & set(metafunc.fixturenames):
+        found = services.databases()
+        metafunc.parametrize(fixture, found, ids=[each.name for each in found], indirect=True)
+    if "broker" in metafunc.fixturenames:
+        found_brokers = services.brokers()
+        metafunc.parametrize(
+            "broker", found_brokers, ids=[each.name for each in found_brokers], indirect=True
+        )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.section("services")
+    terminalreporter.write_line(f"django_db tests ran on: {os.environ.get('ONEBEAT_TEST_DB') or 'sqlite'}")
+    for line in services.report() if services.asked() else ["no other service was needed"]:
+        terminalreporter.write_line(line)
+
+
+@pytest.fixture(scope="session")
+def templates() -> Iterator[Templates]:
+    made = Templates()
+    yield made
+    made.drop()
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest, templates: Templates) -> Iterator[Scratch]:
+    """A fresh, migrated database of its own, for this test; once for each kind of database."""
+    with Scratch.open(request.param, templates.of(request.param)) as scratch:
+        yield scratch
+
+
+@pytest.fixture
+def blank_database(request: pytest.FixtureRequest) -> Iterator[Scratch]:
+    """A fresh database without any table."""
+    with Scratch.open(request.param) as scratch:
+        yield scratch
+
+
+@pytest.fixture
+def broker(request: pytest.FixtureRequest) -> Iterator[Post]:
+    """A queue of its own on a broker, for this test; once for each broker."""
+    with Post.open(request.param) as post:
+        yield post
+
+
+@pytest.fixture
+def spawn(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts `python *args` in the background, with the given environment. It is killed after the test.
+
+    Its output goes to tmp_path / "spawn-<number>.log", numbered from 0.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(env: dict[str, str], *args: str) -> subprocess.Popen[bytes]:
+        with (tmp_path / f"spawn-{len(started)}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, *args],
+                env=environment(env),
+                cwd=ROOT,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()

@@ -1,0 +1,1 @@
+"""An app of somebody else, with a foreign key to our tasks."""
