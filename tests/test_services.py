@@ -122,6 +122,16 @@ def test_a_queue_is_drained_in_order_and_is_ours_alone(broker: Post) -> None:
     assert broker.drain() == []
 
 
+@pytest.mark.django_db
+def test_tests_in_this_process_are_on_the_database_asked_for() -> None:
+    from django.db import connection
+
+    asked = os.environ.get("ONEBEAT_TEST_DB") or "sqlite"
+    if asked in services.VENDORS:
+        assert connection.vendor == services.VENDORS[asked]
+    assert count_rows("shop_reminder") == 0
+
+
 def test_record_appends_a_line(tmp_path: Path) -> None:
     env = {"ONEBEAT_TEST_LOG": str(tmp_path / "log")}
     for key in ("one", "two"):

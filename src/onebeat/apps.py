@@ -14,3 +14,13 @@ class OnebeatConfig(AppConfig):
     # The tables being taken over have 32-bit keys; a project's DEFAULT_AUTO_FIELD must not change them.
     default_auto_field = "django.db.models.AutoField"
     verbose_name = _("Periodic Tasks")
+
+    def ready(self) -> None:
+        """Register the system checks."""
+        from django.core.checks import Tags, register
+
+        from onebeat import checks
+
+        register(checks.check_settings)
+        register(checks.check_sqlite, Tags.database)
+        register(checks.check_skip_locked, Tags.database)

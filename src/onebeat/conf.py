@@ -1,4 +1,6 @@
-"""onebeat's settings: one dict, `ONEBEAT = {...}`, in the project's settings, each key typed and with a safe default."""
+"""onebeat's settings: one dict, `ONEBEAT = {...}`, in the project's settings, each key typed and with a safe
+default.
+"""
 
 from __future__ import annotations
 

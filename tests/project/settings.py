@@ -20,7 +20,7 @@ if _given.startswith("{"):
 else:
     from tests import services
 
-    _database = services.database(_given).settings_dict("onebeat")
+    _database = services.database(_given).settings_dict(f"onebeat_{os.getpid()}")
     # A file even for in-process tests: SQLite in memory has other locks than the one people use.
     if _given == "sqlite":
         _database["NAME"] = str(services.scratch_directory() / "onebeat.sqlite3")

@@ -19,16 +19,19 @@ from tests.scratch import Scratch
 from tests.services import VENDORS
 from tests.takeover.record_schema import SCHEMA, walk
 
-# Says what makemigrations would write, by autodetector: the command alone would also ask about other apps.
-AUTODETECT = """
+# In a process of its own: models read the settings when they are imported.
+CHECKS = """
 import sys, django
 from django.conf import settings
-zone, language, aware = sys.argv[1:]
-settings.configure(INSTALLED_APPS=["django.contrib.contenttypes", "onebeat"], TIME_ZONE=zone, LANGUAGE_CODE=language,
-    USE_TZ=aware == "1", CELERY_TIMEZONE=zone, DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
-    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}})
-django.setup()
 from django.core.management import call_command
+zone, language, aware = sys.argv[1:]
+settings.configure(
+    INSTALLED_APPS=["django.contrib.contenttypes", "onebeat"],
+    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
+    TIME_ZONE=zone, CELERY_TIMEZONE=zone, LANGUAGE_CODE=language, USE_TZ=aware == "1",
+)
+django.setup()
 call_command("check", fail_level="WARNING")
 call_command("makemigrations", check_changes=True, dry_run=True)
 """
@@ -52,7 +55,8 @@ def test_each_step_leaves_the_same_tables_and_its_way_back_restores_them(blank_d
 @pytest.mark.parametrize("vendor", VENDORS.values())
 def test_the_record_is_whole(vendor: str) -> None:
     # A record of nothing would agree with migrations that do nothing.
-    recorded, last = record(vendor), {}
+    recorded = record(vendor)
+    last: dict[str, Any] = {}
     assert len(recorded["up"]) == 21
     for changed in recorded["up"].values():
         last |= changed
@@ -60,7 +64,7 @@ def test_the_record_is_whole(vendor: str) -> None:
         "django_celery_beat_clockedschedule": 2,
         "django_celery_beat_crontabschedule": 7,
         "django_celery_beat_intervalschedule": 3,
-        "django_celery_beat_periodictask": 22,
+        "django_celery_beat_periodictask": 23,
         "django_celery_beat_periodictasks": 2,
         "django_celery_beat_solarschedule": 4,
     }
@@ -71,7 +75,7 @@ def test_the_record_is_whole(vendor: str) -> None:
 )
 def test_no_setting_asks_for_a_migration_or_a_warning(case: str) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", AUTODETECT, *case.split()],
+        [sys.executable, "-c", CHECKS, *case.split()],
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -1,0 +1,1 @@
+"""onebeat inside Celery's own processes."""

@@ -1,8 +1,9 @@
 """What happens to nominal times whose turn has come: send, or skip with a reason.
 
-A time is *late* when its turn has passed but schedulers were at work, only busy: late times are sent, each of them. A time
-is *missed* when no scheduler could have sent it at its turn (all down, broker or database away), or when it is later
-than the grace or than the lateness that anybody would still call busy. The policy decides about missed times only.
+A time is *late* when its turn has passed but schedulers were at work, only busy: late times are sent, each of them. A
+time is *missed* when no scheduler could have sent it at its turn (all down, broker or database away), or when it is
+later than the grace or than the lateness that anybody would still call busy. The policy decides about missed times
+only.
 """
 
 from __future__ import annotations
@@ -108,8 +109,8 @@ def decide(
 ) -> Decision:
     """Decide every nominal time from `due_at` to `now`.
 
-    `missed_before`: turns before this instant could not be kept by any scheduler; later ones are only late. `expires` is
-    the last instant at which a nominal time may lie; `key` names the task for its jitter.
+    `missed_before`: turns before this instant could not be kept by any scheduler; later ones are only late. `expires`
+    is the last instant at which a nominal time may lie; `key` names the task for its jitter.
     """
     end = min(now, expires) if expires else now
     walk = _Walk(recurrence, due_at if expires is None or due_at <= expires else None, expires)
@@ -134,7 +135,9 @@ def decide(
 
 
 def wait(recurrence: Recurrence, due_at: datetime, policy: Policy, key: str) -> timedelta:
-    """How long after `due_at` its occurrence leaves: zero, or the task's jitter, always before the next nominal time."""
+    """How long after `due_at` its occurrence leaves: zero, or the task's jitter, always before the next nominal
+    time.
+    """
     if not policy.jitter:
         return timedelta(0)
     return plan.jitter(key, due_at, policy.jitter, plan.following(recurrence, due_at))
@@ -151,7 +154,8 @@ def superseded(
 ) -> str | None:
     """Why an occurrence that was claimed earlier and not sent should not be sent any more; None: it should.
 
-    Asked again before anything is sent late or a second time: what was worth sending at its turn may have been overtaken.
+    Asked again before anything is sent late or a second time: what was worth sending at its turn may have been
+    overtaken.
     """
     if policy.paused_until is not None and policy.paused_until > now:
         return PAUSED

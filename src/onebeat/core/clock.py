@@ -20,7 +20,9 @@ def pinned() -> datetime | None:
 
 
 def host_now() -> datetime:
-    """This host's idea of now, aware UTC. For display and for SQLite, whose clock is the host's; never for decisions."""
+    """This host's idea of now, aware UTC. For display and for SQLite, whose clock is the host's; never for
+    decisions.
+    """
     return _pinned if _pinned is not None else datetime.now(UTC)
 
 

@@ -8,8 +8,9 @@ _SHOWN = 60
 class RuleError(ValueError):
     """A schedule rule that cannot be kept.
 
-    `field` names the part of the rule at fault, `token` the piece of text in it (None when it is the whole that is wrong),
-    `why` says in one line what is wrong and what would be accepted. `str()` is one line made of the three.
+    `field` names the part of the rule at fault, `token` the piece of text in it (None when it is the whole
+    that is wrong), `why` says in one line what is wrong and what would be accepted. `str()` is one line made
+    of the three.
     """
 
     def __init__(self, field: str, token: object, why: str) -> None:

@@ -22,10 +22,10 @@ def first(
     start_time: datetime | None = None,
     expires: datetime | None = None,
 ) -> datetime | None:
-    """The first nominal time strictly later than `reference`, not before `start_time` and not after `expires`.
+    """The first nominal time later than `reference`, not before `start_time` and not after `expires`.
 
-    `start_time` is inclusive: a match at it counts, if it is later than `reference`. This is also what an edit asks, with
-    the moment of the edit as reference: nothing fires for the past.
+    `start_time` is inclusive: a match at it counts, if it is later than `reference`. This is also what an
+    edit asks, with the moment of the edit as reference: nothing fires for the past.
     """
     if start_time is not None and start_time > reference:
         reference = start_time - _TICK if start_time > _FIRST else start_time
@@ -41,14 +41,16 @@ def following(recurrence: Recurrence, due_at: datetime, *, expires: datetime | N
 def newest(recurrence: Recurrence, due_at: datetime, now: datetime) -> tuple[datetime, datetime | None]:
     """The newest nominal time at or before `now`, and the one after it.
 
-    `due_at` is a nominal time at or before `now`; ValueError when it is later. However many times lie between, the work is
-    small: a step back from `now`, doubled until a nominal time is in it, then halved until the last one is left.
+    `due_at` is a nominal time at or before `now`; ValueError when it is later. However many times lie
+    between, the work is small: a step back from `now`, doubled until a nominal time is in it, then halved
+    until the last one is left.
     """
     if due_at > now:
         raise ValueError("the nominal time is later than now")
     if isinstance(recurrence, Interval):
         return max(due_at, recurrence.newest(now) or due_at), recurrence.after(now)
-    # No nominal time lies in (quiet, now]; at least one lies in (busy, now], and `found` is the first of those.
+    # No nominal time lies in (quiet, now]; at least one lies in (busy, now], and `found` is the first of
+    # those.
     quiet, step = now, _FIRST_STEP
     while True:
         busy = now - step if now - due_at > step else due_at
@@ -72,7 +74,8 @@ def newest(recurrence: Recurrence, due_at: datetime, now: datetime) -> tuple[dat
 def jitter(key: str, due_at: datetime, window: timedelta, next_due: datetime | None) -> timedelta:
     """How long after `due_at` the task named by `key` leaves: at least zero, less than `window`.
 
-    Also less than the gap to `next_due`, so that the order of the times stands. The same answer everywhere, for ever.
+    Also less than the gap to `next_due`, so that the order of the times stands. The same answer everywhere,
+    for ever.
     """
     limit = window if next_due is None else min(window, next_due - due_at)
     if limit <= _NOTHING:

@@ -7,11 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from celery import Celery, Task
-from kombu.exceptions import BatchPublishError, OperationalError
+from kombu import exceptions
+from kombu.exceptions import OperationalError
 
 from onebeat.dispatch.base import Accepted, Message, Outcome, Refused, Unsent
 
 logger = logging.getLogger("onebeat")
+
+#: What a lost batch raises; kombu has it from 5.7 on.
+_BATCH_LOST: type[Exception] = getattr(exceptions, "BatchPublishError", OperationalError)
 
 #: How long a connection may take, in seconds. Only where the project's own settings say nothing.
 _CONNECT_SECONDS = 3.0
@@ -23,8 +27,8 @@ class CeleryDispatcher:
     """One connection and one producer, kept open; opened again when the broker has been away.
 
     `plain_below`: with fewer messages than this in a call they go one by one, so that what listens to publish signals
-    behaves as ever; with more they go through the transport's own batch where it has one. In a batch `after_task_publish`
-    is sent before the broker has answered.
+    behaves as ever; with more they go through the transport's own batch where it has one. In a batch
+    `after_task_publish` is sent before the broker has answered.
     """
 
     def __init__(self, app: Celery, *, plain_below: int = 50) -> None:
@@ -82,7 +86,9 @@ class CeleryDispatcher:
         return outcomes
 
     def _batch(self, messages: Sequence[Message]) -> list[Outcome]:
-        """All in one exchange with the broker. If that is lost, any of them may have arrived, and none counts as sent."""
+        """All in one exchange with the broker. If that is lost, any of them may have arrived, and none counts as
+        sent.
+        """
         outcomes: list[Outcome] = []
         try:
             # Every publish adds a few commands at most: one flush, at the end, whose answer stands for all.
@@ -104,7 +110,7 @@ class CeleryDispatcher:
         options = {"task_id": message.id, "producer": self._producer, "retry": False, **message.options}
         try:
             if task is not None:
-                task.apply_async(message.args, message.kwargs, **options)
+                task.apply_async(tuple(message.args), message.kwargs, **options)
             else:
                 self.app.send_task(message.task, message.args, message.kwargs, **options)
         except Exception as error:
@@ -119,7 +125,7 @@ class CeleryDispatcher:
         """Whether the broker is to blame and not the message."""
         if isinstance(error, KeyError | ValueError | TypeError):
             return False  # kombu counts KeyError among Redis' connection errors; an unknown queue is one
-        if isinstance(error, BatchPublishError | OperationalError):
+        if isinstance(error, (_BATCH_LOST, OperationalError)):
             return True
         if self._connection is None or isinstance(error, self._connection.connection_errors):
             return True

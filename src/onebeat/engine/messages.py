@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from typing import Any
 
 from onebeat.dispatch.base import Message
 from onebeat.store.ledger import Claimed
@@ -23,15 +24,18 @@ def message(one: Claimed, now: datetime) -> Message:
     """
     task = one.task
     args, kwargs, headers = task.arguments()
-    options = {
+    options: dict[str, Any] = {
         "queue": task.queue,
         "exchange": task.exchange,
         "routing_key": task.routing_key,
         "priority": task.priority,
     }
-    ends = [task.ends(), now + timedelta(seconds=task.expire_seconds) if task.expire_seconds is not None else None]
+    ends = [
+        task.ends(),
+        now + timedelta(seconds=task.expire_seconds) if task.expire_seconds is not None else None,
+    ]
     options["expires"] = min((end for end in ends if end is not None), default=None)
-    kept = {name: value for name, value in options.items() if value is not None and value != ""}
+    kept: dict[str, Any] = {name: value for name, value in options.items() if value is not None and value != ""}
     kept["headers"] = {
         **headers,
         NAME_HEADER: task.name,

@@ -152,7 +152,8 @@ class Engine:
                     return False
         return True
 
-    # -- leaving things in order ----------------------------------------------------------------------------------------
+    # -- leaving things in order
+    # ----------------------------------------------------------------------------------------
 
     def _settled(self, token: int, done: Sequence[Claimed]) -> None:
         left = self._open.get(token, set())
@@ -180,14 +181,17 @@ class Engine:
         self._runs_written = clock.monotonic()
 
     def close(self) -> None:
-        """Give back what is claimed, write what is owed, and say that this scheduler has stopped. May be called twice."""
+        """Give back what is claimed, write what is owed, and say that this scheduler has stopped. May be called
+        twice.
+        """
         self._give_back()
         if self._runs:
             self.write_runs()
         self.presence.stop()
         self.dispatcher.close()
 
-    # -- sums -------------------------------------------------------------------------------------------------------------
+    # -- sums
+    # -------------------------------------------------------------------------------------------------------------
 
     def _terms(self) -> Terms:
         return Terms(

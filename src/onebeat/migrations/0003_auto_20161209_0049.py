@@ -15,7 +15,5 @@ class Migration(migrations.Migration):
                 "ordering": ("event", "latitude", "longitude"),
             },
         ),
-        migrations.AlterUniqueTogether(
-            name="solarschedule", unique_together={("event", "latitude", "longitude")}
-        ),
+        migrations.AlterUniqueTogether(name="solarschedule", unique_together={("event", "latitude", "longitude")}),
     ]

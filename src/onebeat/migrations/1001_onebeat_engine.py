@@ -168,16 +168,12 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="occurrence",
-            constraint=models.UniqueConstraint(
-                fields=("task", "due_at", "run"), name="onebeat_occurrence_once"
-            ),
+            constraint=models.UniqueConstraint(fields=("task", "due_at", "run"), name="onebeat_occurrence_once"),
         ),
         migrations.AddConstraint(
             model_name="occurrence",
             constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("state__in", ["claimed", "sent", "started", "succeeded", "failed", "skipped"])
-                ),
+                condition=models.Q(("state__in", ["claimed", "sent", "started", "succeeded", "failed", "skipped"])),
                 name="onebeat_occurrence_state",
             ),
         ),

@@ -1,4 +1,6 @@
-"""Schedules as objects in Celery's manner, for code that reads `.schedule`. onebeat plans from the rows, not from these."""
+"""Schedules as objects in Celery's manner, for code that reads `.schedule`. onebeat plans from the rows, not from
+these.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,7 @@ from celery import schedules
 from celery.utils.time import maybe_make_aware
 
 
-class ZonedCrontab(schedules.crontab):  # type: ignore[misc]
+class ZonedCrontab(schedules.crontab):
     """A Celery crontab in a zone of its own."""
 
     def __init__(self, *fields: Any, tz: tzinfo | None = None, app: Any = None) -> None:
@@ -29,9 +31,10 @@ class ZonedCrontab(schedules.crontab):  # type: ignore[misc]
         self._zone = value
 
     def __reduce__(self) -> tuple[Any, ...]:
+        this: Any = self  # Celery keeps the texts it was given in these
         fields = (
-            self._orig_minute, self._orig_hour, self._orig_day_of_week,
-            self._orig_day_of_month, self._orig_month_of_year,
+            this._orig_minute, this._orig_hour, this._orig_day_of_week,
+            this._orig_day_of_month, this._orig_month_of_year,
         )  # fmt: skip
         return _zoned, (fields, self._zone)
 
@@ -40,7 +43,7 @@ def _zoned(fields: tuple[Any, ...], tz: tzinfo | None) -> ZonedCrontab:
     return ZonedCrontab(*fields, tz=tz)
 
 
-class clocked(schedules.BaseSchedule):  # type: ignore[misc]  # noqa: N801
+class clocked(schedules.BaseSchedule):
     """One instant."""
 
     def __init__(self, clocked_time: datetime, nowfun: Any = None, app: Any = None) -> None:
@@ -51,10 +54,10 @@ class clocked(schedules.BaseSchedule):  # type: ignore[misc]  # noqa: N801
         """Time left until the instant; negative after it."""
         return self.clocked_time - self.now()
 
-    def is_due(self, last_run_at: Any) -> tuple[bool, float | None]:
+    def is_due(self, last_run_at: Any) -> Any:
         """`(True, None)` from the instant on, else `(False, seconds until it)`."""
         left = self.remaining_estimate(None).total_seconds()
-        return schedules.schedstate(is_due=left <= 0, next=None if left <= 0 else left)
+        return (True, None) if left <= 0 else (False, left)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, clocked) and self.clocked_time == other.clocked_time

@@ -12,8 +12,8 @@ from django.db.models.deletion import Collector, ProtectedError
 def with_its_one_task(collector: Collector, field: Any, sub_objs: Any, using: str) -> None:
     """`on_delete`: a schedule takes its task along when one task uses it, and is kept when several do.
 
-    Common code deletes the schedule in order to delete the task; nobody who deletes a shared schedule means three tasks.
-    Raises `ProtectedError` naming the tasks.
+    Common code deletes the schedule in order to delete the task; nobody who deletes a shared schedule means three
+    tasks. Raises `ProtectedError` naming the tasks.
     """
     users: dict[Any, list[models.Model]] = defaultdict(list)
     for task in sub_objs:

@@ -111,14 +111,10 @@ class Occurrence(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["task", "due_at", "run"], name="onebeat_occurrence_once"),
             models.CheckConstraint(
-                condition=models.Q(
-                    state__in=["claimed", "sent", "started", "succeeded", "failed", "skipped"]
-                ),
+                condition=models.Q(state__in=["claimed", "sent", "started", "succeeded", "failed", "skipped"]),
                 name="onebeat_occurrence_state",
             ),
-            models.CheckConstraint(
-                condition=~models.Q(state="skipped", reason=""), name="onebeat_occurrence_reason"
-            ),
+            models.CheckConstraint(condition=~models.Q(state="skipped", reason=""), name="onebeat_occurrence_reason"),
         ]
         indexes = [models.Index(fields=["lease_until"], name="onebeat_occurrence_lease")]
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
-from decimal import ROUND_HALF_EVEN, Decimal, localcontext
+from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo, available_timezones
@@ -104,9 +104,7 @@ class Canonical:
 if not TYPE_CHECKING:
 
     def _quiet(kind):
-        return type(
-            kind.__name__, (Quiet, kind), {"__module__": __name__, "__doc__": f"A quiet {kind.__name__}."}
-        )
+        return type(kind.__name__, (Quiet, kind), {"__module__": __name__, "__doc__": f"A quiet {kind.__name__}."})
 
     BooleanField = _quiet(models.BooleanField)
     CharField = CronText = WordText = _quiet(models.CharField)
@@ -185,11 +183,10 @@ class CoordinateField(Canonical, Coordinate):
     def to_python(self, value: Any) -> Any:
         """The number, rounded half to even, never minus zero. Raises ValidationError if it is none."""
         number = super().to_python(value)
-        if number is None or not number.is_finite():
-            return number
-        with localcontext() as context:
-            context.prec = max(context.prec, number.adjusted() + self.decimal_places + 2)
-            return number.quantize(Decimal(1).scaleb(-self.decimal_places), rounding=ROUND_HALF_EVEN) + 0
+        if number is None or number.adjusted() >= self.max_digits - self.decimal_places:
+            return number  # No room for it in the column: for the validators or the database to refuse.
+        number = number.quantize(Decimal(1).scaleb(-self.decimal_places), rounding=ROUND_HALF_EVEN)
+        return number if number else number.copy_abs()
 
 
 class ClockField(ClockTime):
@@ -226,8 +223,11 @@ def default_zone() -> str:
 
 @lru_cache(maxsize=1)
 def zone_choices() -> list[tuple[str, str]]:
-    """Every zone of this machine's tzdata, for a form's select."""
-    return [(name, name) for name in sorted(available_timezones())]
+    """Every zone of this machine's tzdata, for a form's select.
+
+    The empty one comes first: a browser takes the first one for a row whose zone is not in the list.
+    """
+    return [("", "---------"), *((name, name) for name in sorted(available_timezones()))]
 
 
 class ZoneAttribute(DeferredAttribute):

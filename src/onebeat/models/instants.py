@@ -1,4 +1,6 @@
-"""Instants in the database: one column type for the engine's tables, and the one conversion from and to people's columns."""
+"""Instants in the database: one column type for the engine's tables, and the one conversion from and to people's
+columns.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,6 @@ from django.db import models
 from django.utils.dateparse import parse_datetime
 
 from onebeat.store import vendors
-
 
 if TYPE_CHECKING:
     InstantField = models.Field[datetime | str | None, Any]
@@ -68,9 +69,9 @@ class DatabaseNow(models.Func):
 
     output_field = UTCDateTimeField()
 
-    def as_sql(self, compiler: Any, connection: Any, **extra: Any) -> tuple[str, list[Any]]:
+    def as_sql(self, compiler: Any, connection: Any, *args: Any, **extra: Any) -> tuple[str, tuple[Any, ...]]:
         sql, params = vendors.clock_sql(connection.alias)
-        return f"({sql})", params
+        return f"({sql})", tuple(params)
 
 
 def project_zone() -> tzinfo:

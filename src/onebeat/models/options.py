@@ -44,9 +44,7 @@ class TaskOptions(models.Model):
     jitter_seconds = fields.PositiveIntegerField(
         default=0, help_text="Spread the moment of sending over this many seconds after the nominal time."
     )
-    paused = fields.BooleanField(
-        default=False, help_text="Send nothing until resumed, or until the instant below."
-    )
+    paused = fields.BooleanField(default=False, help_text="Send nothing until resumed, or until the instant below.")
     paused_until = UTCDateTimeField(null=True, blank=True)
     paused_why = fields.TextField(blank=True, default="")
     paused_by = fields.CharField(max_length=200, blank=True, default="")

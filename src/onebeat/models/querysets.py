@@ -41,9 +41,7 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
                 hints.changed_where(self.db, "task", named)
         return made
 
-    def bulk_update(
-        self, objs: Iterable[PeriodicTask], fields: Iterable[str], batch_size: int | None = None
-    ) -> int:
+    def bulk_update(self, objs: Iterable[PeriodicTask], fields: Iterable[str], batch_size: int | None = None) -> int:
         """As Django's."""
         tasks, names = list(objs), list(fields)
         if "clocked" in names and "one_off" not in names:

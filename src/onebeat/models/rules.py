@@ -26,7 +26,9 @@ _EXPIRES = "Set expires or expire_seconds, not both."
 
 
 def check_json(name: str, text: Any) -> None:
-    """Raise `ValidationError` unless `text` is the JSON that the field `name` must hold. Empty text means the default."""
+    """Raise `ValidationError` unless `text` is the JSON that the field `name` must hold. Empty text means the
+    default.
+    """
     kind = JSON_FIELDS[name]
     if text in ("", None):
         return
@@ -39,7 +41,9 @@ def check_json(name: str, text: Any) -> None:
 
 
 def check_task(task: PeriodicTask, touched: Collection[str] | None = None) -> None:
-    """Raise `ValidationError` on each field that breaks a rule; `touched`: only rules about these fields (None: all)."""
+    """Raise `ValidationError` on each field that breaks a rule; `touched`: only rules about these fields (None:
+    all).
+    """
 
     def asked(*names: str) -> bool:
         return touched is None or any(name in touched or f"{name}_id" in touched for name in names)
@@ -48,7 +52,8 @@ def check_task(task: PeriodicTask, touched: Collection[str] | None = None) -> No
     for name in JSON_FIELDS:
         if asked(name):
             try:
-                setattr(task, name, task._meta.get_field(name).to_python(getattr(task, name)))
+                field: Any = task._meta.get_field(name)
+                setattr(task, name, field.to_python(getattr(task, name)))
                 check_json(name, getattr(task, name))
             except ValidationError as error:
                 errors[name] = error
@@ -84,9 +89,7 @@ def broken_by_update(values: dict[str, Any]) -> tuple[Q, dict[str, str]] | None:
     Returns the condition on the rows as they are now, and the errors to raise if any row meets it; None: none can.
     """
     given = {
-        name: values.get(name, values.get(f"{name}_id"))
-        for name in SCHEDULES
-        if {name, f"{name}_id"} & values.keys()
+        name: values.get(name, values.get(f"{name}_id")) for name in SCHEDULES if {name, f"{name}_id"} & values.keys()
     }
     if given:
         new = [name for name, value in given.items() if value is not None]

@@ -106,7 +106,7 @@ class IntervalSchedule(ScheduleValue):
         return celery_schedules.schedule(timedelta(**{self.period: self.every}))
 
     @classmethod
-    def from_schedule(cls, schedule: celery_schedules.schedule, period: str = SECONDS) -> IntervalSchedule:
+    def from_schedule(cls, schedule: Any, period: str = SECONDS) -> IntervalSchedule:
         """The row for a Celery schedule, made if need be, counted in `period` or, where that would lose a part, in
         microseconds. Raises `ValidationError` if neither can hold it."""
         run_every = schedule.run_every
@@ -117,9 +117,7 @@ class IntervalSchedule(ScheduleValue):
 
     def __str__(self) -> str:
         if self.every == 1:
-            return str(
-                _("every {unit}").format(unit=dict(SINGULAR_PERIODS).get(self.period, self.period)).lower()
-            )
+            return str(_("every {unit}").format(unit=dict(SINGULAR_PERIODS).get(self.period, self.period)).lower())
         return str(_("every {count} {unit}").format(count=self.every, unit=self.get_period_display()).lower())
 
 
@@ -143,8 +141,7 @@ class CrontabSchedule(ScheduleValue):
         max_length=31 * 4,
         default="*",
         help_text=_(
-            '1 to 31, "L" for the last, "*" for every day. '
-            "The day of the week must match as well. Example: 1,15"
+            '1 to 31, "L" for the last, "*" for every day. The day of the week must match as well. Example: 1,15'
         ),
     )
     month_of_year = fields.CronField(
@@ -191,7 +188,7 @@ class CrontabSchedule(ScheduleValue):
         )
 
     @classmethod
-    def from_schedule(cls, schedule: celery_schedules.crontab) -> CrontabSchedule:
+    def from_schedule(cls, schedule: Any) -> CrontabSchedule:
         """The row for a Celery crontab, made if need be."""
         return cls.objects.get_or_create(
             minute=schedule._orig_minute,
@@ -213,9 +210,7 @@ class SolarSchedule(ScheduleValue):
     VALUE = ("event", "latitude", "longitude")
     KIND = "solar"
 
-    event = fields.WordField(
-        _("event"), max_length=24, choices=SOLAR_SCHEDULES, help_text=_("What the sun does.")
-    )
+    event = fields.WordField(_("event"), max_length=24, choices=SOLAR_SCHEDULES, help_text=_("What the sun does."))
     latitude = fields.CoordinateField(
         _("latitude"),
         max_digits=9,
@@ -244,16 +239,15 @@ class SolarSchedule(ScheduleValue):
         Solar(self.event, self.latitude, self.longitude)
 
     @property
-    def schedule(self) -> celery_schedules.solar:
+    def schedule(self) -> Any:
         """As Celery's own object, which needs ephem."""
-        return celery_schedules.solar(self.event, self.latitude, self.longitude)
+        make: Any = celery_schedules.solar
+        return make(self.event, self.latitude, self.longitude)
 
     @classmethod
-    def from_schedule(cls, schedule: celery_schedules.solar) -> SolarSchedule:
+    def from_schedule(cls, schedule: Any) -> SolarSchedule:
         """The row for a Celery solar schedule, made if need be."""
-        return cls.objects.get_or_create(event=schedule.event, latitude=schedule.lat, longitude=schedule.lon)[
-            0
-        ]
+        return cls.objects.get_or_create(event=schedule.event, latitude=schedule.lat, longitude=schedule.lon)[0]
 
     def __str__(self) -> str:
         return f"{self.get_event_display()} ({self.latitude}, {self.longitude})"

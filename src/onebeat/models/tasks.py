@@ -21,9 +21,7 @@ ONE_KIND = _("Choose one kind of schedule and leave the others empty.")
 class PeriodicTask(models.Model):
     """A Celery task, what to send to it, and the one schedule it runs on."""
 
-    name = fields.CharField(
-        _("name"), max_length=200, unique=True, help_text=_("Unique, for people to read.")
-    )
+    name = fields.CharField(_("name"), max_length=200, unique=True, help_text=_("Unique, for people to read."))
     task = fields.CharField(
         _("Celery task"),
         max_length=200,
@@ -117,9 +115,7 @@ class PeriodicTask(models.Model):
         null=True,
         help_text=_("Seconds a message may wait for a worker before it is dropped."),
     )
-    one_off = fields.BooleanField(
-        _("one-off"), default=False, help_text=_("Run once, then disable the task.")
-    )
+    one_off = fields.BooleanField(_("one-off"), default=False, help_text=_("Run once, then disable the task."))
     start_time = fields.DateTimeField(
         _("starts at"), blank=True, null=True, help_text=_("The task does not run before this time.")
     )
@@ -130,9 +126,7 @@ class PeriodicTask(models.Model):
     total_run_count = fields.PositiveIntegerField(
         _("runs"), default=0, editable=False, help_text=_("How many times the task was sent.")
     )
-    date_changed = fields.DateTimeField(
-        _("last changed"), auto_now=True, help_text=_("When the row was last saved.")
-    )
+    date_changed = fields.DateTimeField(_("last changed"), auto_now=True, help_text=_("When the row was last saved."))
     description = fields.TextField(_("description"), blank=True, help_text=_("Notes for people."))
 
     objects = cast("models.Manager[PeriodicTask]", PeriodicTaskQuerySet.as_manager())
@@ -162,7 +156,9 @@ class PeriodicTask(models.Model):
         return self.expires or self.expire_seconds
 
     def schedule_errors(self) -> dict[str, str]:
-        """What is wrong with the choice of schedule, by field. A child model with a schedule of its own overrides it."""
+        """What is wrong with the choice of schedule, by field. A child model with a schedule of its own overrides
+        it.
+        """
         return rules.schedule_errors(self)
 
     def clean(self) -> None:
@@ -170,7 +166,7 @@ class PeriodicTask(models.Model):
         super().clean()
         rules.check_task(self)
 
-    def save(self, **kwargs: Any) -> None:  # type: ignore[override]
+    def save(self, **kwargs: Any) -> None:
         """Save, and leave a hint for the engine in the same transaction. Raises `ValidationError` naming the field."""
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         touched = kwargs.get("update_fields")

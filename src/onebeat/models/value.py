@@ -6,7 +6,7 @@ A new object with a value that exists adopts the existing row. An edit into anot
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
 from django.core.exceptions import FieldDoesNotExist, ValidationError
@@ -24,7 +24,7 @@ S = TypeVar("S", bound="ScheduleValue")
 class ScheduleQuerySet(models.QuerySet[S]):
     """Creation that cannot make a second row for a value, and changes that validate and are seen."""
 
-    def get_or_create(self, defaults: dict[str, Any] | None = None, **kwargs: Any) -> tuple[S, bool]:
+    def get_or_create(self, defaults: Mapping[str, Any] | None = None, **kwargs: Any) -> tuple[S, bool]:
         """The one row for a value, made if need be: `(object, created)`, with `created` True for exactly one caller.
 
         The value is `kwargs` and `defaults` together, other fields at their defaults. Any number of processes may call
@@ -43,8 +43,8 @@ class ScheduleQuerySet(models.QuerySet[S]):
 
     def update_or_create(
         self,
-        defaults: dict[str, Any] | None = None,
-        create_defaults: dict[str, Any] | None = None,
+        defaults: Mapping[str, Any] | None = None,
+        create_defaults: Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> tuple[S, bool]:
         """The row for `kwargs`, edited to `defaults`; made with both if it is not there. As safe as `get_or_create`.
@@ -111,8 +111,10 @@ class ScheduleQuerySet(models.QuerySet[S]):
 
     update.alters_data = True  # type: ignore[attr-defined]
 
-    def _value(self, kwargs: dict[str, Any], defaults: dict[str, Any] | None) -> S | None:
-        """The new object that these arguments describe; None if they are more than a value (a lookup, a key, a filter)."""
+    def _value(self, kwargs: dict[str, Any], defaults: Mapping[str, Any] | None) -> S | None:
+        """The new object that these arguments describe; None if they are more than a value (a lookup, a key, a
+        filter).
+        """
         names = {**kwargs, **(defaults or {})}
         if self.query.where or not kwargs or not names.keys() <= set(self.model.VALUE):
             return None
@@ -170,9 +172,9 @@ class ScheduleValue(models.Model):
         if not self._state.adding:
             super().validate_constraints(exclude)
 
-    def save(self, **kwargs: Any) -> None:  # type: ignore[override]
-        """Save, or adopt the row that holds this value. Raises `ValidationError` for a value that is no schedule, and for
-        an edit into a value that another row holds."""
+    def save(self, **kwargs: Any) -> None:
+        """Save, or adopt the row that holds this value. Raises `ValidationError` for a value that is no schedule, and
+        for an edit into a value that another row holds."""
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         names = kwargs.get("update_fields")
         if names is None or set(names) & set(self.VALUE):
@@ -249,7 +251,7 @@ def _taken(row: str) -> str:
     return f"{row} has this value already. Use that row: a schedule is shared by every task that runs on it."
 
 
-class _named_collision:  # noqa: N801
+class _named_collision:
     """Turns the unique constraint's error for an edit into a ValidationError."""
 
     def __enter__(self) -> None:

@@ -19,7 +19,11 @@ def register(using: str) -> int:
     """Add a row for this process and return its key."""
     now = vendors.now(using)
     row = Beat(
-        host=socket.gethostname()[:255], pid=os.getpid(), version=version("onebeat"), started_at=now, seen_at=now
+        host=socket.gethostname()[:255],
+        pid=os.getpid(),
+        version=version("onebeat"),
+        started_at=now,
+        seen_at=now,
     )
     row.save(using=using)
     return row.pk
@@ -37,9 +41,12 @@ def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta) 
 
 
 def able_since(using: str, now: datetime, away: timedelta) -> datetime | None:
-    """Since when some scheduler has been able to send; None when none is. Schedulers not seen for `away` do not count."""
+    """Since when some scheduler has been able to send; None when none is. Schedulers not seen for `away` do not
+    count.
+    """
     rows = Beat.objects.using(using).filter(seen_at__gt=now - away, stopped_at=None)
-    return rows.aggregate(since=Min("able_since"))["since"]
+    since: datetime | None = rows.aggregate(since=Min("able_since"))["since"]
+    return since
 
 
 def stop(using: str, pk: int) -> None:

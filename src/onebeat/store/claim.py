@@ -46,7 +46,9 @@ class Terms:
 
 
 def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
-    """Claim what is due, oldest first. A task whose definition is not the one it was planned from is planned, not fired."""
+    """Claim what is due, oldest first. A task whose definition is not the one it was planned from is planned, not
+    fired.
+    """
     with vendors.short_transaction(using):
         now = vendors.now(using)
         batch = Batch(secrets.randbits(62), now)
@@ -135,7 +137,11 @@ def lost(using: str, terms: Terms) -> Batch:
 
 
 def _settled(
-    definition: Definition | None, state: State | None, row: Occurrence, now: datetime, missed_before: datetime
+    definition: Definition | None,
+    state: State | None,
+    row: Occurrence,
+    now: datetime,
+    missed_before: datetime,
 ) -> tuple[str, str] | None:
     """Why a lost occurrence is not sent any more, as (reason, detail); None: it is sent."""
     if definition is None:
@@ -150,7 +156,12 @@ def _settled(
     if ends is not None and ends < now:
         return "expired", f"the task ended at {ends.isoformat()}"
     reason = catchup.superseded(
-        recurrence, row.due_at, now, definition.policy, missed_before=missed_before, one_off=definition.one_off
+        recurrence,
+        row.due_at,
+        now,
+        definition.policy,
+        missed_before=missed_before,
+        one_off=definition.one_off,
     )
     return (reason, "decided again after its scheduler was lost") if reason else None
 

@@ -24,7 +24,12 @@ _FIELDS = (
     *("solar__event", "solar__latitude", "solar__longitude"),
     *("crontab__minute", "crontab__hour", "crontab__day_of_month"),
     *("crontab__month_of_year", "crontab__day_of_week", "crontab__timezone"),
-    *("onebeat_options__task_id", "onebeat_options__missed", "onebeat_options__grace_seconds", "onebeat_options__jitter_seconds"),
+    *(
+        "onebeat_options__task_id",
+        "onebeat_options__missed",
+        "onebeat_options__grace_seconds",
+        "onebeat_options__jitter_seconds",
+    ),
     *("onebeat_options__paused", "onebeat_options__paused_until"),
 )
 
@@ -104,10 +109,12 @@ class Definition:
         kinds = [kind for kind in ("interval", "crontab", "solar", "clocked") if getattr(self, kind) is not None]
         if len(kinds) != 1:
             what = f"has {', '.join(kinds)}" if kinds else "has no schedule"
-            raise BadDefinition(f"schedule: the task {what}; exactly one of interval, crontab, solar, clocked is needed")
+            raise BadDefinition(
+                f"schedule: the task {what}; exactly one of interval, crontab, solar, clocked is needed"
+            )
         try:
             if self.crontab is not None:
-                return Cron(*self.cron[:5], tz=self.cron[5])
+                return Cron(*self.cron)
             if self.interval is not None:
                 return Interval.of(self.every, self.period, self.starts() or anchor)  # type: ignore[arg-type]
             if self.solar is not None:
@@ -119,8 +126,14 @@ class Definition:
             raise BadDefinition(f"{kinds[0]}: {error}") from error
 
     def arguments(self) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
-        """`args`, `kwargs` and `headers` decoded. Raises `BadDefinition` naming the field that is not what it must be."""
-        return _decoded("args", self.args, list), _decoded("kwargs", self.kwargs, dict), _decoded("headers", self.headers, dict)
+        """`args`, `kwargs` and `headers` decoded. Raises `BadDefinition` naming the field that is not what it must
+        be.
+        """
+        return (
+            _decoded("args", self.args, list),
+            _decoded("kwargs", self.kwargs, dict),
+            _decoded("headers", self.headers, dict),
+        )
 
     def check(self, anchor: datetime) -> Recurrence:
         """The task's recurrence if the task could be sent; raises `BadDefinition` otherwise."""
@@ -147,10 +160,6 @@ def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
 
 
 def _definition(row: tuple[Any, ...]) -> Definition:
-    every, period, clocked_time, event, latitude, longitude = row[21:27]
     option = row[33:39]
-    return Definition(
-        *row[:21], every, period, clocked_time, event, latitude, longitude,
-        cron=row[27:33],
-        policy=DEFAULT if option[0] is None else policy(*option[1:]),
-    )  # fmt: skip
+    chosen = DEFAULT if option[0] is None else policy(*option[1:])
+    return Definition(*row[:27], row[27:33], chosen)  # type: ignore[call-arg]

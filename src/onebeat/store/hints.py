@@ -32,7 +32,9 @@ def changed(using: str, kind: str, refs: Iterable[Any]) -> None:
 
 
 def changed_where(using: str, kind: str, rows: models.QuerySet[Any, Any], at: datetime | None = None) -> None:
-    """Say that every row of a queryset changed, without bringing its keys here; `at` defaults to the present instant."""
+    """Say that every row of a queryset changed, without bringing its keys here; `at` defaults to the present
+    instant.
+    """
     now, params = vendors.clock_sql(using)
     if at is not None:
         now, params = "%s", [vendors.to_column(vendors.connection(using).vendor, at)]

@@ -59,7 +59,9 @@ def claim(
     beat: int,
     now: datetime,
 ) -> list[Claimed]:
-    """Record that these (task, nominal time) are claimed. One that is in the ledger already is somebody else's, and left out."""
+    """Record that these (task, nominal time) are claimed. One that is in the ledger already is somebody else's, and
+    left out.
+    """
     space = namespace(using)
     wanted = {
         (task.id, due_at): Claimed(0, task, due_at, 0, identity.celery_task_id(space, task.id, due_at))
@@ -103,10 +105,7 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
 
 def _row(using: str, values: Sequence[Any]) -> list[Any]:
     link = vendors.connection(using)
-    return [
-        field.get_db_prep_save(value, link)
-        for field, value in zip(_fields(), values, strict=True)
-    ]
+    return [field.get_db_prep_save(value, link) for field, value in zip(_fields(), values, strict=True)]
 
 
 def _fields() -> list[Any]:

@@ -1,6 +1,7 @@
 """Plan: hints and sweep results become `due_at` and `wake_at`, from the task's current definition.
 
-An edit re-bases: the first match after the change. A save that changes neither the schedule nor `enabled` moves nothing.
+An edit re-bases: the first match after the change. A save that changes neither the schedule nor `enabled` moves
+nothing.
 """
 
 from __future__ import annotations
@@ -49,7 +50,9 @@ def consume(using: str, limit: int) -> int:
         since: dict[int, Since] = {}
         for pk, kind, ref, at in rows:
             if kind == Change.Kind.TASK:
-                since[ref] = Since(min(at, since[ref].first), max(at, since[ref].last)) if ref in since else Since(at, at)
+                since[ref] = (
+                    Since(min(at, since[ref].first), max(at, since[ref].last)) if ref in since else Since(at, at)
+                )
             else:
                 _spread(using, kind, ref, at)
                 done.append(pk)
@@ -89,7 +92,7 @@ def plan(using: str, since: Mapping[int, Since], now: datetime) -> set[int]:
             if after != state:
                 changed.append(after)
             if state.due_at and state.due_at <= now and after.due_at != state.due_at:
-                reason = after.quarantine and "quarantined" or ("edited" if definition.enabled else "disabled")
+                reason = (after.quarantine and "quarantined") or ("edited" if definition.enabled else "disabled")
                 dropped.append(ledger.Skipped(definition, Skip(state.due_at, now, reason), after.quarantine))
     states.delete(using, gone)
     states.insert(using, new)
@@ -127,7 +130,11 @@ def planned(definition: Definition, state: State | None, since: Since, now: date
 
 
 def _first(
-    definition: Definition, recurrence: Recurrence, state: State | None, since: Since, last_run: datetime | None
+    definition: Definition,
+    recurrence: Recurrence,
+    state: State | None,
+    since: Since,
+    last_run: datetime | None,
 ) -> datetime | None:
     """The first nominal time of a task that is new here or whose schedule changed."""
     if state is None:
@@ -143,7 +150,7 @@ def _first(
 
 
 def _same_clock(definition: Definition, state: State) -> bool:
-    return state.copied[definitions.COPIED.index("clocked_time")] == definition.clocked_time
+    return bool(state.copied[definitions.COPIED.index("clocked_time")] == definition.clocked_time)
 
 
 def waiting(
@@ -173,7 +180,11 @@ def touch(using: str) -> None:
             using,
             PeriodicTasks._meta.db_table,
             ["ident", "last_update"],
-            [[1, PeriodicTasks._meta.get_field("last_update").get_db_prep_save(now, vendors.connection(using))]],
+            [
+                [
+                    1,
+                    PeriodicTasks._meta.get_field("last_update").get_db_prep_save(now, vendors.connection(using)),
+                ]
+            ],
             ["ident"],
         )
-

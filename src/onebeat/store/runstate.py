@@ -6,8 +6,9 @@ Written late, in batches, past rows that somebody holds. Nothing is decided by t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from django.db.models import F, Value
 
@@ -30,7 +31,9 @@ class Runs:
 
 
 def flush(using: str, runs: Mapping[int, Runs]) -> set[int]:
-    """Write these into their tasks' rows. Returns the tasks that are written or gone; the others are held by somebody."""
+    """Write these into their tasks' rows. Returns the tasks that are written or gone; the others are held by
+    somebody.
+    """
     with vendors.short_transaction(using):
         rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(runs))
         present = set(rows.values_list("pk", flat=True))
@@ -38,13 +41,14 @@ def flush(using: str, runs: Mapping[int, Runs]) -> set[int]:
         for task in sorted(free):
             run = runs[task]
             rows.filter(pk=task).update(
-                total_run_count=F("total_run_count") + run.count, last_run_at=Value(from_utc(run.last), _last_run_field())
+                total_run_count=F("total_run_count") + run.count,
+                last_run_at=Value(from_utc(run.last), _last_run_field()),
             )
         _finish(using, free)
     return free | (set(runs) - present)
 
 
-def _last_run_field() -> object:
+def _last_run_field() -> Any:
     return PeriodicTask._meta.get_field("last_run_at")
 
 
@@ -84,5 +88,5 @@ def _finish(using: str, tasks: set[int]) -> None:
 
 
 def _with(state: states.State, index: int, value: object) -> states.State:
-    copied = state.copied[:index] + (value,) + state.copied[index + 1 :]
-    return states.replace(state, copied=copied)
+    copied = (*state.copied[:index], value, *state.copied[index + 1 :])
+    return replace(state, copied=copied)

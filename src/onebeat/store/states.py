@@ -44,7 +44,7 @@ class State:
 
 
 def _state(row: Sequence[Any]) -> State:
-    return State(*row[:7], copied=tuple(row[7:]))
+    return State(*row[:7], tuple(row[7:]))  # type: ignore[call-arg]
 
 
 def lock(using: str, ids: Iterable[int]) -> dict[int, State]:

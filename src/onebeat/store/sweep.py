@@ -97,4 +97,3 @@ class Sweep:
             f"WHEN p.interval_id IS NOT NULL THEN {every} "
             f"WHEN p.solar_id IS NOT NULL THEN {solar} ELSE '' END"
         )
-

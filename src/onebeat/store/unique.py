@@ -27,7 +27,8 @@ _PORTION = 200
 
 
 def find(using: str, instance: models.Model, value: Sequence[str]) -> Any:
-    """The primary key of the row that holds the instance's value in the columns `value`; None if there is none to be seen.
+    """The primary key of the row that holds the instance's value in the columns `value`; None if there is none to be
+    seen.
 
     Where old duplicates are not merged yet, the oldest.
     """
@@ -61,7 +62,7 @@ def _insert_or_find(using: str, instance: models.Model, value: Sequence[str]) ->
         if key is not None:
             return key, False
     table, pk, columns, row = _insertable(using, instance)
-    unique = [instance._meta.get_field(name).column for name in value]  # type: ignore[union-attr]
+    unique = _columns(instance, value)
     for _ in range(_TRIES):
         key, created = vendors.insert_one_or_find(using, table, columns, row, unique, pk)
         if key is None:
@@ -71,27 +72,33 @@ def _insert_or_find(using: str, instance: models.Model, value: Sequence[str]) ->
     raise OperationalError(f"{table}: a row with this value came and went {_TRIES} times while it was read")
 
 
+def _columns(instance: models.Model, names: Sequence[str]) -> list[str]:
+    fields: list[Any] = [instance._meta.get_field(name) for name in names]
+    return [field.column for field in fields]
+
+
 def _insertable(using: str, instance: models.Model) -> tuple[str, str, list[str], list[Any]]:
     """Table, primary key column, columns and values to insert; brings the instance's values to canonical form."""
     link, meta = vendors.connection(using), instance._meta
-    fields = [field for field in meta.local_concrete_fields if not field.primary_key]
+    pk: Any = meta.pk
+    fields: list[Any] = [field for field in meta.local_concrete_fields if not field.primary_key]
     row = [field.get_db_prep_save(field.pre_save(instance, True), link) for field in fields]
-    assert meta.pk is not None
-    return meta.db_table, meta.pk.column, [field.column for field in fields], row
+    return meta.db_table, pk.column, [field.column for field in fields], row
 
 
 def insert_or_adopt_many(using: str, instances: Iterable[models.Model], value: Sequence[str]) -> None:
     """The same for many new instances of one model, in few statements. Keys are taken in sorted order by everybody, so
     that two transactions never wait for each other in a circle."""
     by_row: dict[tuple[Any, ...], list[models.Model]] = {}
-    table, columns = "", []
+    table = ""
+    columns: list[str] = []
     for instance in instances:
-        table, _, columns, row = _insertable(using, instance)
-        by_row.setdefault(tuple(row), []).append(instance)
+        table, _, columns, values = _insertable(using, instance)
+        by_row.setdefault(tuple(values), []).append(instance)
     rows = sorted(by_row, key=lambda row: tuple(map(str, row)))
     if not rows:
         return
-    unique = [by_row[rows[0]][0]._meta.get_field(name).column for name in value]  # type: ignore[union-attr]
+    unique = _columns(by_row[rows[0]][0], value)
 
     def work() -> dict[tuple[Any, ...], Any]:
         with transaction.atomic(using=using, savepoint=False):

@@ -24,7 +24,8 @@ _CLOCK = {
     "mysql": "UTC_TIMESTAMP(6)",
 }
 
-#: SQLSTATEs after which the same transaction may simply be run again: serialization failure, deadlock, lock not available.
+#: SQLSTATEs after which the same transaction may simply be run again: serialization failure, deadlock, lock not
+#: available.
 _RETRYABLE_STATES = {"40001", "40P01", "55P03"}
 #: The same of MySQL: deadlock, lock wait timeout, record changed since last read (MariaDB, innodb_snapshot_isolation).
 _RETRYABLE_NUMBERS = {1213, 1205, 1020}
@@ -80,12 +81,14 @@ def now(using: str) -> datetime:
     return instant
 
 
-# -- transactions and errors --------------------------------------------------------------------------------------------
+# -- transactions and errors ------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def short_transaction(using: str) -> Iterator[None]:
-    """A transaction of the engine's own: every statement sees what is committed, and SQLite takes its write lock first."""
+    """A transaction of the engine's own: every statement sees what is committed, and SQLite takes its write lock
+    first.
+    """
     link = connection(using)
     if link.in_atomic_block:
         with transaction.atomic(using=using):
@@ -113,7 +116,9 @@ def short_transaction(using: str) -> Iterator[None]:
 
 
 def retryable(error: BaseException) -> bool:
-    """Whether the database asks for the transaction to be run again: serialization, deadlock, lock timeout, SQLite busy."""
+    """Whether the database asks for the transaction to be run again: serialization, deadlock, lock timeout, SQLite
+    busy.
+    """
     cause = error.__cause__ if isinstance(error, DatabaseError) and error.__cause__ is not None else error
     if getattr(cause, "sqlstate", None) in _RETRYABLE_STATES:
         return True
@@ -141,7 +146,8 @@ def retrying(using: str, work: Callable[[], T], *, limit_seconds: float = 30.0) 
         pause = min(pause * 2, 0.25)
 
 
-# -- statements ------------------------------------------------------------------------------------------------------------
+# -- statements
+# ------------------------------------------------------------------------------------------------------------
 
 
 def quoted(using: str, *names: str) -> str:
@@ -183,12 +189,14 @@ _FOUND = 1 << 62
 def insert_one_or_find(
     using: str, table: str, columns: Sequence[str], row: Row, unique: Sequence[str], pk: str
 ) -> tuple[Any, bool]:
-    """Insert one row, or learn that its `unique` columns are taken: (primary key, True) or (primary key or None, False).
+    """Insert one row, or learn that its `unique` columns are taken: (primary key, True) or (primary key or None,
+    False).
 
     None: the winner's row is there and this statement could not name it. The statement waits for a transaction that is
-    inserting the same value. On PostgreSQL under REPEATABLE READ it raises SQLSTATE 40001 for a winner that the snapshot
-    cannot see. MySQL takes the exclusive lock at once, so two losers cannot deadlock on a shared one; its row count does
-    not tell an insert from a no-op update (Django connects with CLIENT_FOUND_ROWS), the number it hands back does.
+    inserting the same value. On PostgreSQL under REPEATABLE READ it raises SQLSTATE 40001 for a winner that the
+    snapshot cannot see. MySQL takes the exclusive lock at once, so two losers cannot deadlock on a shared one; its row
+    count does not tell an insert from a no-op update (Django connects with CLIENT_FOUND_ROWS), the number it hands back
+    does.
     """
     link = connection(using)
     sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES ({', '.join(['%s'] * len(columns))})"
@@ -196,7 +204,8 @@ def insert_one_or_find(
     with link.cursor() as cursor:
         if link.vendor == "mysql":
             cursor.execute(
-                f"{sql} ON DUPLICATE KEY UPDATE {key} = IF(LAST_INSERT_ID({key} + {_FOUND}), {key}, {key})", row
+                f"{sql} ON DUPLICATE KEY UPDATE {key} = IF(LAST_INSERT_ID({key} + {_FOUND}), {key}, {key})",
+                row,
             )
             number = cursor.lastrowid
             return (number - _FOUND, False) if number >= _FOUND else (number, True)
@@ -206,7 +215,13 @@ def insert_one_or_find(
 
 
 def update_rows(
-    using: str, table: str, key: Sequence[str], columns: dict[str, str], rows: Sequence[Row], *, grows: str = ""
+    using: str,
+    table: str,
+    key: Sequence[str],
+    columns: dict[str, str],
+    rows: Sequence[Row],
+    *,
+    grows: str = "",
 ) -> int:
     """Give many rows their own values in one statement: each row is the key's values, then the columns' values.
 

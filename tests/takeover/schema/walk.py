@@ -1,15 +1,15 @@
 """Walks one app's migrations on an empty database, forwards and back, and prints what each step leaves.
 
-Run by path, with any Python that has Django and the app: `python walk.py DATABASE APP LAST`, where DATABASE is
-an entry of DATABASES as JSON. The answer is JSON on standard output:
+Run by path, with any Python that has Django and the app: `python walk.py DATABASE APP LAST`, where DATABASE
+is an entry of DATABASES as JSON. The answer is JSON on standard output:
 
     dependencies  the migrations each migration names
     up            for each step in Django's order, the tables it changed (null: it removed the table)
     back          the steps whose way back did not restore the tables as they were before
     branch        the tables after the older of the two branches at 0006 alone
 
-Left out are names that Django makes from a hash, the order of columns (SQLite's tables are made anew when they
-change, and Django's versions differ in the order) and what only this or that server version writes.
+Left out are names that Django makes from a hash, the order of columns (Django remakes SQLite's tables when
+they change, and may order them otherwise) and what only this or that server version writes.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ def main(database: str, app: str, last: str) -> dict[str, Any]:
     import django
     from django.conf import settings
 
-    settings.configure(
-        DATABASES={"default": json.loads(database)}, INSTALLED_APPS=[app], USE_TZ=True, SECRET_KEY="-"
-    )
+    settings.configure(DATABASES={"default": json.loads(database)}, INSTALLED_APPS=[app], USE_TZ=True, SECRET_KEY="-")
     django.setup()
     from django.db import connection
     from django.db.migrations.executor import MigrationExecutor
@@ -63,9 +61,7 @@ def main(database: str, app: str, last: str) -> dict[str, Any]:
 def changes(before: dict[str, Table], states: list[dict[str, Table]]) -> list[dict[str, Table | None]]:
     found = []
     for state in states:
-        found.append(
-            {name: state.get(name) for name in sorted(state | before) if state.get(name) != before.get(name)}
-        )
+        found.append({name: state.get(name) for name in sorted(state | before) if state.get(name) != before.get(name)})
         before = state
     return found
 
@@ -122,9 +118,7 @@ def postgresql(cursor: Any, table: str) -> Table:
            WHERE conrelid = %s::regclass AND contype <> 'n'""",
         table,
     )
-    indexes = rows(
-        cursor, "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s::regclass", table
-    )
+    indexes = rows(cursor, "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s::regclass", table)
     return {
         "columns": [
             line(name, kind, "NOT NULL" * notnull, identity and "IDENTITY", default and f"DEFAULT {default}")

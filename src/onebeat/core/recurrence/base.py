@@ -12,8 +12,8 @@ class Recurrence(Protocol):
     def after(self, instant: datetime) -> datetime | None:
         """The first nominal time strictly later than `instant`, or None when none follows.
 
-        `instant` is aware, in any zone; the answer is aware, in UTC. Never raises for an aware instant, never reads a
-        clock. Raises ValueError for a naive one, because a guess at its zone would be silent.
+        `instant` is aware, in any zone; the answer is aware, in UTC. Never raises for an aware instant, never
+        reads a clock. Raises ValueError for a naive one, because a guess at its zone would be silent.
         """
         ...
 
@@ -28,4 +28,4 @@ def utc(instant: datetime) -> datetime:
     try:
         return instant.astimezone(UTC)
     except OverflowError:
-        return (datetime.min if instant.year == 1 else datetime.max).replace(tzinfo=UTC)
+        return datetime.min.replace(tzinfo=UTC) if instant.year == 1 else datetime.max.replace(tzinfo=UTC)

@@ -1,9 +1,9 @@
 """Crontabs in a time zone, with Debian cron(8)'s rule about clock changes made exact.
 
-A rule is *fixed* when neither its minute nor its hour text starts with a star. A fixed rule runs once for each wall time it
-names: a time that a spring change leaves out runs at the first instant after the gap (unless the gap is three hours or
-more), a time that an autumn change repeats runs in the first pass only. Any other rule follows the wall clock as it is:
-every real minute that matches runs.
+A rule is *fixed* when neither its minute nor its hour text starts with a star. A fixed rule runs once for
+each wall time it names: a time that a spring change leaves out runs at the first instant after the gap
+(unless the gap is three hours or more), a time that an autumn change repeats runs in the first pass only. Any
+other rule follows the wall clock as it is: every real minute that matches runs.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ from onebeat.core.recurrence.zones import offset, transition, zone
 
 #: cron(8) makes up for clock changes "of less than three hours".
 _MADE_UP = timedelta(hours=3)
+_MICROSECOND = timedelta(microseconds=1)
 _UTC_KEYS = frozenset({"UTC", "Etc/UTC"})
-#: A rule whose every match lies in a gap never runs. When is that certain? The calendar repeats after 400 years, and the
-#: zones' rules with it, once the changes that tzdata lists one by one are over.
+#: A rule whose every match lies in a gap never runs. When is that certain? The calendar repeats after 400
+#: years, and the zones' rules with it, once the changes that tzdata lists one by one are over.
 _LISTED_CHANGES_END = 2100
 _CALENDAR_CYCLE = 400
 
@@ -53,9 +54,10 @@ class Cron:
         day_of_week: object = "*",
         tz: str | tzinfo = "UTC",
     ) -> None:
-        """Each field is text, an int, or an iterable of ints and texts; `tz` is a zone or its name, in any letter case.
+        """Each field is text, an int, or an iterable of them; `tz` is a zone or its name, in any letter case.
 
-        Raises RuleError naming the field for a text outside the grammar, a rule that can never match, and an unknown zone.
+        Raises RuleError naming the field for a text outside the grammar, a rule that can never match, and an
+        unknown zone.
         """
         rule = compiled(minute, hour, day_of_month, month_of_year, day_of_week)
         found = zone(tz)
@@ -75,7 +77,8 @@ class Cron:
         fields = re.sub(r"\s*,\s*", ",", text).split()
         if len(fields) != len(KINDS):
             raise RuleError("cron", text, f"five fields are needed ({', '.join(KINDS)}), not {len(fields)}")
-        return cls(*fields, tz=tz)
+        minute, hour, day_of_month, month_of_year, day_of_week = fields
+        return cls(minute, hour, day_of_month, month_of_year, day_of_week, tz)
 
     def __reduce__(self) -> tuple[type[Cron], tuple[str, ...]]:
         texts = (self.minute, self.hour, self.day_of_month, self.month_of_year, self.day_of_week)
@@ -86,13 +89,23 @@ class Cron:
         if instant.tzinfo is not UTC:
             instant = utc(instant)
         if self._is_utc:
-            return self._rule.first(
-                instant.year, instant.month, instant.day, instant.hour, instant.minute + 1, UTC
-            )
+            return self._rule.first(instant.year, instant.month, instant.day, instant.hour, instant.minute + 1, UTC)
         try:
             return self._after_in_zone(instant)
         except OverflowError:  # later than any datetime
             return None
+
+    def stands_for(self, run: datetime) -> datetime | None:
+        """The first wall time that a clock change left out and that `run`, an instant of this rule, makes up for.
+
+        Naive, a time of this rule's zone; None when the run is at its own wall time.
+        """
+        local, before = run.astimezone(self.tz), (run - _MICROSECOND).astimezone(self.tz)
+        jump = offset(local) - offset(before)
+        if not self._rule.fixed or not timedelta(0) < jump < _MADE_UP:
+            return None
+        wall = self._from((local - jump).replace(fold=0))
+        return wall.replace(tzinfo=None) if wall is not None and wall < local else None
 
     def _after_in_zone(self, instant: datetime) -> datetime | None:
         try:
@@ -122,7 +135,9 @@ class Cron:
         return None
 
     def _in_repeat(self, local: datetime, wall: datetime | None) -> datetime | None:
-        """As `_real`, asked from `local` in a stretch of wall time that comes twice; `wall` is the next match after it."""
+        """As `_real`, asked from `local` in a stretch of wall time that comes twice; `wall` is the next match after
+        it.
+        """
         change = transition(local)
         end = (change + offset(local.replace(fold=0))).replace(tzinfo=self.tz)
         if self._rule.fixed:
@@ -136,6 +151,6 @@ class Cron:
         return self._real(wall)
 
     def _from(self, moment: datetime) -> datetime | None:
-        """The first match at or after a local moment. Old offsets have seconds, so it may lie inside a minute."""
+        """The first match at or after a local moment, which may lie inside a minute: old offsets have seconds."""
         minute = moment.minute + bool(moment.second or moment.microsecond)
         return self._rule.first(moment.year, moment.month, moment.day, moment.hour, minute, self.tz)

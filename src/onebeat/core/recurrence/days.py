@@ -1,7 +1,7 @@
 """On which days of a year a rule falls: worked out once, for the fourteen kinds of year there are.
 
-A year is one of fourteen kinds: it starts on one of seven weekdays, and it is a leap year or not. Celery's rule holds:
-the day of the month and the day of the week must both match.
+A year is one of fourteen kinds: it starts on one of seven weekdays, and it is a leap year or not. Celery's
+rule holds: the day of the month and the day of the week must both match.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from functools import lru_cache
 from onebeat.core.errors import RuleError
 from onebeat.core.recurrence.fields import LAST, Field
 
-#: For each day-of-month, month and weekday rule: per kind of year, the mask of days (bit 1 to 31) of each month
-#: (index 1 to 12), or None when the rule falls on no day of such a year.
+#: For each day-of-month, month and weekday rule: per kind of year, the mask of days (bit 1 to 31) of each
+#: month (index 1 to 12), or None when the rule falls on no day of such a year.
 Table = tuple[tuple[int, ...] | None, ...]
 
 _LENGTHS = (0, 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
@@ -68,7 +68,7 @@ def _weekdays(field: Field, first: int, length: int) -> int:
 def _impossible(day_of_month: Field, month_of_year: Field, day_of_week: Field) -> RuleError:
     months = [month for month in range(1, 13) if month_of_year.mask >> month & 1]
     if not any(_days(day_of_month, _LENGTHS[month] + (month == 2)) for month in months):
-        why = f"no such day in month {month_of_year.text}, so the rule would never run; choose a day that its months have"
+        why = f"no such day in month {month_of_year.text}, so it would never run"
         return RuleError("day_of_month", day_of_month.text, why)
     why = f"never falls on day {day_of_month.text} of month {month_of_year.text}, and both must match"
     return RuleError("day_of_week", day_of_week.text, why)

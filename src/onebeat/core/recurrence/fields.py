@@ -1,8 +1,8 @@
 """The one grammar of the five crontab fields.
 
-It is the dialect of Celery's crontab (lists, wrapping ranges, steps counted from the start of their range, names by
-prefix), with 7 for Sunday, `L` for the last day of a month, and `mon#2` and `fri#L` for the second Monday and the last
-Friday of a month. What Celery reads and then ignores in part is refused.
+It is the dialect of Celery's crontab (lists, wrapping ranges, steps counted from the start of their range,
+names by prefix), with 7 for Sunday, `L` for the last day of a month, and `mon#2` and `fri#L` for the second
+Monday and the last Friday of a month. What Celery reads and then ignores in part is refused.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Kind:
     def accepts(self) -> str:
         """What may stand here, in one line."""
         names = f", names such as {self.names[1][:3]}" if self.names else ""
-        return f"use numbers {self.low} to {self.high}{names}, *, ranges a-b, steps */n or a-b/n, lists a,b{self.extra}"
+        numbers = f"use numbers {self.low} to {self.high}{names}"
+        return f"{numbers}, *, ranges a-b, steps */n or a-b/n, lists a,b{self.extra}"
 
     @property
     def full(self) -> int:
@@ -50,7 +51,13 @@ KINDS = {
         Kind("hour", 0, 23),
         Kind("day_of_month", 1, 31, extra=", L for the last day"),
         Kind("month_of_year", 1, 12, MONTHS),
-        Kind("day_of_week", 0, 6, WEEKDAYS, ", 7 for Sunday, mon#2 for the second Monday, fri#L for the last Friday"),
+        Kind(
+            "day_of_week",
+            0,
+            6,
+            WEEKDAYS,
+            ", 7 for Sunday, mon#2 for the second Monday, fri#L for the last Friday",
+        ),
     )
 }
 DATE_FIELDS = ("day_of_month", "month_of_year", "day_of_week")
@@ -77,8 +84,9 @@ class Field:
 def canonical_field(field: str, value: object) -> str:
     """One crontab field (a key of KINDS) as its canonical text.
 
-    `value` is text, an int or an iterable of ints and texts. Names and 7 become numbers, lists are sorted, parts that say
-    nothing new go; a text that is tidy already stays as it is. Raises RuleError naming the field.
+    `value` is text, an int or an iterable of ints and texts. Names and 7 become numbers, lists are sorted,
+    parts that say nothing new go; a text that is tidy already stays as it is. Raises RuleError naming the
+    field.
     """
     return read(field, value).text
 
@@ -105,7 +113,11 @@ def _as_text(kind: Kind, value: object) -> str:
 
 @lru_cache(maxsize=8192)
 def _read_text(kind: Kind, text: str) -> Field:
-    parts = [_read_part(kind, token.strip(" \t"), text) for token in text.split(",")]
+    return combined(kind, [_read_part(kind, token.strip(" \t"), text) for token in text.split(",")])
+
+
+def combined(kind: Kind, parts: list[Field]) -> Field:
+    """The list of those parts as one field, tidied. Whether it counts as starred is decided by the first part."""
     starred = parts[0].starred
     mask = 0
     for part in parts:
@@ -113,7 +125,7 @@ def _read_text(kind: Kind, text: str) -> Field:
     if mask == kind.full and (starred or kind.name in DATE_FIELDS):
         return Field("*", mask)
     if not starred:
-        # A star later in a list means all values but does not make the field a wildcard: spell it as a range.
+        # A star later in a list stands for all values but does not make a wildcard: spell it as a range.
         parts = [_spelled_out(kind, part) for part in parts]
     # Under a weekday that always matches, its second and its last say nothing.
     parts = [part for part in parts if not part.nth or not all(mask >> day & 1 for day, _ in part.nth)]
@@ -125,7 +137,7 @@ def _read_text(kind: Kind, text: str) -> Field:
 def _spelled_out(kind: Kind, part: Field) -> Field:
     if not part.starred:
         return part
-    return Field(part.text.replace("*", f"{kind.low}-{kind.high}"), part.mask)
+    return between(kind, kind.low, kind.high, int(part.text[2:] or 1))
 
 
 def _without_repeats(parts: list[Field]) -> list[Field]:
@@ -155,18 +167,22 @@ def _read_part(kind: Kind, token: str, whole: str) -> Field:
     if not step:
         raise RuleError(kind.name, token, f"a step is a number from 1 up; {kind.accepts}")
     if body == "*":
-        values = range(kind.low, kind.high + 1)[::step]
-        return Field("*" if step == 1 else f"*/{step}", _mask(values))
+        return every(kind, step)
     first_text, dash, last_text = body.partition("-")
     if slash and not dash:
         raise RuleError(kind.name, token, f"a step needs a range or * before it; {kind.accepts}")
     first = _number(kind, first_text, token)
     last = _number(kind, last_text, token) if dash else first
-    return _range(kind, first, last, step)
+    return between(kind, first, last, step)
 
 
-def _range(kind: Kind, first: int, last: int, step: int) -> Field:
-    """The values from first to last, through the end of the field and on from its start if last comes before first."""
+def every(kind: Kind, step: int) -> Field:
+    """Every value of the field, or every nth from its lowest on."""
+    return Field("*" if step == 1 else f"*/{step}", _mask(range(kind.low, kind.high + 1)[::step]))
+
+
+def between(kind: Kind, first: int, last: int, step: int = 1) -> Field:
+    """The values from first to last, every nth; through the end of the field if last comes before first."""
     if kind.name == "day_of_week":
         if first % 7 == 0 and last == 7 and first != last:
             last = 6
@@ -175,6 +191,8 @@ def _range(kind: Kind, first: int, last: int, step: int) -> Field:
         values = list(range(first, last + 1))
     else:
         values = [*range(first, kind.high + 1), *range(kind.low, last + 1)]
+    if len(values) > kind.high - kind.low:
+        first, last = kind.low, kind.high  # all of them, whichever comes first
     values = values[::step]
     text = str(first) if len(values) == 1 else f"{first}-{last}" if step == 1 else f"{first}-{last}/{step}"
     return Field(text, _mask(values))

@@ -15,8 +15,8 @@ UNITS = ("days", "hours", "minutes", "seconds", "microseconds")
 class Interval:
     """The grid anchor, anchor + period, anchor + 2 periods and so on, in elapsed time.
 
-    Clock changes do not touch it: every hour is an hour. Raises RuleError (field "every") unless the period is longer than
-    zero, ValueError for a naive anchor.
+    Clock changes do not touch it: every hour is an hour. Raises RuleError (field "every") unless the period
+    is longer than zero, ValueError for a naive anchor.
     """
 
     period: timedelta
@@ -29,7 +29,7 @@ class Interval:
 
     @classmethod
     def of(cls, every: int, unit: str, anchor: datetime) -> Interval:
-        """`every` times the unit, from `anchor`. Raises RuleError (field "every" or "period") for what cannot be."""
+        """`every` times the unit, from `anchor`. Raises RuleError, field "every" or "period"."""
         if unit not in UNITS:
             raise RuleError("period", unit, f"one of {', '.join(UNITS)} is needed")
         if not isinstance(every, int) or isinstance(every, bool) or every < 1:

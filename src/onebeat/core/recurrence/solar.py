@@ -1,8 +1,8 @@
 """The sun's events at a place: dawns, sunrise, noon, sunset, dusks.
 
-The sun's height comes from ephem; the search is ours. Noons and midnights of the sun cut time into half days, the
-same cuts whoever asks. An event lies where the height passes its horizon between two cuts, so each event has one
-instant, and days on which it does not happen are passed over, however many they are.
+The sun's height comes from ephem; the search is ours. Noons and midnights of the sun cut time into half days,
+the same cuts whoever asks. An event lies where the height passes its horizon between two cuts, so each event
+has one instant, and days on which it does not happen are passed over, however many they are.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from typing import Any, Literal
 from onebeat.core.errors import RuleError, SolarUnavailable
 from onebeat.core.recurrence.base import utc
 
-#: Degrees above the horizon, whether the sun's upper edge counts rather than its centre, and whether it goes up (1), goes
-#: down (-1) or culminates (0). Names and horizons are Celery's; -0:34 is the usual allowance for refraction.
+#: Degrees above the horizon, whether the sun's upper edge counts rather than its centre, and whether it goes
+#: up (1), goes down (-1) or culminates (0). Names and horizons are Celery's; -0:34 is the usual allowance for
+#: refraction.
 _EVENTS: dict[str, tuple[float, bool, Literal[-1, 0, 1]]] = {
     "dawn_astronomical": (-18, False, 1),
     "dawn_nautical": (-12, False, 1),
@@ -38,7 +39,8 @@ MAX_LATITUDE = 89.9
 #: The day count of ephem starts here.
 _DAY_ZERO = datetime(1899, 12, 31, 12, tzinfo=UTC)
 _DAY = timedelta(days=1)
-#: Every event happens at least once a year everywhere: the sun's yearly range is wider than any of the horizons.
+#: Every event happens at least once a year everywhere: the sun's yearly range is wider than any of the
+#: horizons.
 _HALF_DAYS = 2 * 400
 #: The real sun is at most 17 minutes later or earlier than the mean one (the equation of time), in days.
 _SUN_IS_LATE = 18 / 1440
@@ -49,8 +51,8 @@ _HALF_SECOND = 0.5 / 86400
 class Solar:
     """One of EVENTS as seen from a place, in degrees: north and east are positive.
 
-    Instants are rounded to the second. Raises RuleError (field "event", "latitude" or "longitude") for values out of
-    range, SolarUnavailable where ephem is not installed.
+    Instants are rounded to the second. Raises RuleError (field "event", "latitude" or "longitude") for values
+    out of range, SolarUnavailable where ephem is not installed.
     """
 
     event: str
@@ -83,13 +85,15 @@ class Solar:
 
 
 def _cut_before(time: float, longitude: float) -> int:
-    """The last cut that is surely not later than `time`. Cut 2n is a midnight of the sun, cut 2n + 1 the noon after it."""
+    """The last cut that is surely not later than `time`. Cut 2n is a midnight of the sun, cut 2n + 1 the noon after
+    it.
+    """
     return math.floor((time + longitude / 360 - _SUN_IS_LATE) * 2) + 1
 
 
 @lru_cache(maxsize=4096)
 def _event(event: str, latitude: float, longitude: float, number: int) -> float | None:
-    """The event between the cut of that number and the next, or at the cut itself; None if it does not happen."""
+    """The event between the cut of that number and the next; None if it does not happen there."""
     horizon, upper_edge, direction = _EVENTS[event]
     sky = _Sky(latitude, longitude, math.radians(horizon), upper_edge)
     if direction == 0:
@@ -122,7 +126,7 @@ class _Sky:
         self._upper_edge = upper_edge
 
     def cut(self, number: int) -> float:
-        """When the sun crosses the meridian: by the mean sun first, then twice by the real one, to the millisecond."""
+        """When the sun crosses the meridian: by the mean sun, then twice by the real one, to the millisecond."""
         time = (number - 1) / 2 - self._east
         for _ in range(2):
             self._look(time)

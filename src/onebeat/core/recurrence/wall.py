@@ -72,7 +72,7 @@ class WallRule:
 def compiled(
     minute: object, hour: object, day_of_month: object, month_of_year: object, day_of_week: object
 ) -> WallRule:
-    """The rule of five fields: text, ints or iterables of them. Raises RuleError for one that cannot be kept."""
+    """The rule of five fields: text, ints or iterables of them. Raises RuleError."""
     return _compiled(
         _text("minute", minute),
         _text("hour", hour),
@@ -89,7 +89,11 @@ def _text(field: str, value: object) -> str:
 @lru_cache(maxsize=16384)
 def _compiled(minute: str, hour: str, day_of_month: str, month_of_year: str, day_of_week: str) -> WallRule:
     minutes, hours = read("minute", minute), read("hour", hour)
-    date = read("day_of_month", day_of_month), read("month_of_year", month_of_year), read("day_of_week", day_of_week)
+    date = (
+        read("day_of_month", day_of_month),
+        read("month_of_year", month_of_year),
+        read("day_of_week", day_of_week),
+    )
     return WallRule(
         texts=(minutes.text, hours.text, date[0].text, date[1].text, date[2].text),
         minutes=_following(minutes.mask, 60),
@@ -111,5 +115,5 @@ def _following(mask: int, size: int) -> bytes:
 def check_crontab(
     minute: object, hour: object, day_of_month: object, month_of_year: object, day_of_week: object
 ) -> None:
-    """Raise RuleError, naming the field, unless the five fields are in the grammar and match on some day together."""
+    """Raise RuleError, naming the field, unless the five can be read and match on some day together."""
     compiled(minute, hour, day_of_month, month_of_year, day_of_week)

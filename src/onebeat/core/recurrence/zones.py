@@ -6,6 +6,7 @@ import difflib
 import zoneinfo
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
@@ -18,8 +19,8 @@ _SECOND = timedelta(seconds=1)
 def zone(name: str | tzinfo) -> ZoneInfo:
     """The IANA zone of that name; letter case does not matter and the zone carries the IANA spelling.
 
-    Takes a ZoneInfo, `datetime.UTC` and the zones of pytz as well. Raises RuleError (field "timezone") for anything else,
-    and for a zone without an IANA name: its rules could not be stored.
+    Takes a ZoneInfo, `datetime.UTC` and the zones of pytz as well. Raises RuleError (field "timezone") for
+    anything else, and for a zone without an IANA name: its rules could not be stored.
     """
     if isinstance(name, tzinfo):
         text = "UTC" if name is UTC else getattr(name, "key", None) or getattr(name, "zone", None)
@@ -73,19 +74,18 @@ def transition(wall: datetime) -> datetime:
 
 @lru_cache(maxsize=1)
 def tzdata_version() -> str:
-    """The version of the zone rules this process computes with, such as "2025b"; "unknown" where nothing tells.
+    """The version of the zone rules in this process, such as "2025b"; "unknown" where nothing tells.
 
-    Plans made under another version are made again. Found as zoneinfo itself finds its data: the system's files first
-    (PEP 615), the tzdata package otherwise.
+    Plans made under another version are made again. Found as zoneinfo itself finds its data: the system's
+    files first (PEP 615), the tzdata package otherwise.
     """
     for directory in map(Path, zoneinfo.TZPATH):
         if (directory / "Europe").is_dir():
             return _system_version(directory)
     try:
-        import tzdata
+        return str(import_module("tzdata").IANA_VERSION)
     except ImportError:
         return "unknown"
-    return str(tzdata.IANA_VERSION)
 
 
 def _system_version(directory: Path) -> str:

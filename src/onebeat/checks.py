@@ -1,0 +1,58 @@
+"""What `manage.py check` says about a project that uses onebeat."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.checks import CheckMessage, Error, Warning
+from django.db import connections
+
+from onebeat import conf
+
+_BUSY_SECONDS = 20
+
+
+def check_settings(**kwargs: Any) -> list[CheckMessage]:
+    """The keys and values of `ONEBEAT`."""
+    return [Error(line, id="onebeat.E001") for line in conf.problems(getattr(settings, "ONEBEAT", {}))]
+
+
+def check_sqlite(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """SQLite's deferred transactions fail with "database is locked" where a wait would do."""
+    found: list[CheckMessage] = []
+    for alias in databases or ():
+        if connections[alias].vendor != "sqlite":
+            continue
+        options = connections[alias].settings_dict.get("OPTIONS", {})
+        if str(options.get("transaction_mode") or "").upper() not in ("IMMEDIATE", "EXCLUSIVE"):
+            found.append(
+                Warning(
+                    f"database {alias!r}: transactions of SQLite begin deferred and fail with "
+                    "'database is locked' when two of them write",
+                    hint='Set "transaction_mode": "IMMEDIATE" in the OPTIONS of the database.',
+                    id="onebeat.W001",
+                )
+            )
+        if float(options.get("timeout") or 5) < _BUSY_SECONDS:
+            found.append(
+                Warning(
+                    f"database {alias!r}: SQLite gives up a locked database after {options.get('timeout', 5)} s",
+                    hint=f'Set "timeout": {_BUSY_SECONDS} in the OPTIONS of the database.',
+                    id="onebeat.W002",
+                )
+            )
+    return found
+
+
+def check_skip_locked(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Several schedulers share the work by skipping what another has locked."""
+    return [
+        Error(
+            f"database {alias!r} has no SELECT ... FOR UPDATE SKIP LOCKED",
+            hint="onebeat needs MySQL 8.0.1, MariaDB 10.6 or later.",
+            id="onebeat.E002",
+        )
+        for alias in databases or ()
+        if connections[alias].vendor == "mysql" and not connections[alias].features.has_select_for_update_skip_locked
+    ]

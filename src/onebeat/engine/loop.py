@@ -1,0 +1,77 @@
+"""Tick after tick, through everything that may go wrong with a database or a broker."""
+
+from __future__ import annotations
+
+import logging
+
+from django.db import Error, connections
+
+from onebeat.engine.stop import Stop
+from onebeat.engine.tick import Engine
+from onebeat.store import vendors
+
+logger = logging.getLogger("onebeat")
+
+_FIRST_PAUSE = 0.1
+
+
+class Loop:
+    """Runs an engine until it is asked to stop."""
+
+    def __init__(self, engine: Engine, stop: Stop) -> None:
+        self.engine = engine
+        self.stop = stop
+        self._pause = 0.0
+        self._broken = False
+
+    def tick(self) -> float:
+        """One tick; returns the seconds to wait before the next. The database's errors end here: it is tried again
+        later.
+        """
+        try:
+            with self.stop.shield():
+                delay = self.engine.tick()
+        except Error as error:
+            return self._failed(error)
+        except BaseException:
+            self._broken = True  # perhaps in the middle of a statement
+            raise
+        if self._pause:
+            logger.warning("the database is back")
+        self._pause = 0.0
+        return delay
+
+    def run(self) -> None:
+        """Tick until asked to stop, then leave things in order."""
+        try:
+            while not self.stop.requested():
+                self.stop.wait(self.tick())
+        finally:
+            self.close()
+
+    def close(self) -> None:
+        """Give back what is claimed and say goodbye. If the database is away, the leases will do it."""
+        if self._broken:
+            self._drop_connection()
+        try:
+            self.engine.close()
+        except Error as error:
+            logger.warning("stopped without the database: %s", error)
+            self._drop_connection()
+
+    def _failed(self, error: Error) -> float:
+        if vendors.retryable(error):
+            logger.info("the database asks to try again: %s", error)
+            return _FIRST_PAUSE
+        if not self._pause:
+            logger.error("the database failed; trying again until it is back: %s", error)
+        self._pause = min(max(self._pause * 2, _FIRST_PAUSE), self.engine.settings.poll_interval)
+        self._drop_connection()
+        return self._pause
+
+    def _drop_connection(self) -> None:
+        self._broken = False
+        try:
+            connections[self.engine.using].close()
+        except Error as error:
+            logger.debug("closing the database connection: %s", error)

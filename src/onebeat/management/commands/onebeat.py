@@ -1,0 +1,71 @@
+"""`manage.py onebeat ...`: run a scheduler, and look at what schedulers do."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import DEFAULT_DB_ALIAS
+
+from onebeat.conf import current
+
+
+class Command(BaseCommand):
+    """One command with subcommands; each has `--help` and, where it prints something, `--json`."""
+
+    help = "Run an onebeat scheduler, or look at what the schedulers do."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+        run = commands.add_parser("run", help="run a scheduler until SIGTERM or SIGINT")
+        run.add_argument(
+            "-A",
+            "--app",
+            help="the Celery app as module:attribute; without it, the app that is set as default",
+        )
+        status = commands.add_parser("status", help="show schedulers, what is due and what is quarantined")
+        status.add_argument("--json", action="store_true", help="print one JSON object")
+        for one in (run, status):
+            one.add_argument("--database", default=DEFAULT_DB_ALIAS, help="the database alias (default: %(default)s)")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        getattr(self, options["command"])(**options)
+
+    def run(self, *, app: str | None, database: str, **options: Any) -> None:
+        """Tick until told to stop; exit code 0."""
+        from celery import current_app
+        from celery.app.utils import find_app
+
+        from onebeat.dispatch.celery import CeleryDispatcher
+        from onebeat.engine.loop import Loop
+        from onebeat.engine.stop import Stop
+        from onebeat.engine.tick import Engine
+
+        try:
+            celery_app = find_app(app) if app else current_app._get_current_object()  # type: ignore[attr-defined]
+        except (ImportError, AttributeError) as error:
+            raise CommandError(f"--app {app}: {error}") from error
+        celery_app.loader.import_default_modules()
+        settings, stop = current(), Stop()
+        engine = Engine(
+            CeleryDispatcher(celery_app, plain_below=settings.plain_below),
+            settings,
+            using=database,
+            stopping=stop.requested,
+        )
+        self.stdout.write(f"onebeat: sending to {celery_app.connection_for_write().as_uri()}; stop with Ctrl-C")
+        with stop.on_signals():
+            Loop(engine, stop).run()
+        self.stdout.write("onebeat: stopped")
+
+    def status(self, *, database: str, **options: Any) -> None:
+        """What the schedulers are doing."""
+        from onebeat.store import overview
+
+        found = overview.status(database)
+        if options["json"]:
+            self.stdout.write(json.dumps(found, default=str))
+            return
+        for line in overview.lines(found):
+            self.stdout.write(line)
