@@ -6,6 +6,7 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 PYTEST_ARGS ?=
 MARK ?=
+CODE := $(wildcard src tests examples benchmarks)
 LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -47,8 +48,8 @@ test: .venv/installed
 	exit $$failed'
 
 lint: .venv/installed
-	$(BIN)/ruff check .
-	$(BIN)/ruff format --check .
+	$(BIN)/ruff check $(CODE)
+	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 

@@ -37,9 +37,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize(fixture, found, ids=[each.name for each in found], indirect=True)
     if "broker" in metafunc.fixturenames:
         found_brokers = services.brokers()
-        metafunc.parametrize(
-            "broker", found_brokers, ids=[each.name for each in found_brokers], indirect=True
-        )
+        metafunc.parametrize("broker", found_brokers, ids=[each.name for each in found_brokers], indirect=True)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -52,9 +52,7 @@ def run_python(env: Mapping[str, str], target: Target, *args: Any, limit_seconds
     return outcome.value
 
 
-def processes(
-    n: int, env: Mapping[str, str], target: Target, *args: Any, limit_seconds: float = 120
-) -> list[Outcome]:
+def processes(n: int, env: Mapping[str, str], target: Target, *args: Any, limit_seconds: float = 120) -> list[Outcome]:
     """Call target(index, *args) in n processes at the same moment and return their outcomes by index.
 
     They are forked from one warm process that holds no connection. Each opens its own, then waits on a common
@@ -91,9 +89,7 @@ def eventually(condition: Callable[[], T], limit_seconds: float, what: str) -> T
     return value
 
 
-def _start(
-    env: Mapping[str, str], n: int, target: Target, args: tuple[Any, ...], limit: float
-) -> list[Outcome]:
+def _start(env: Mapping[str, str], n: int, target: Target, args: tuple[Any, ...], limit: float) -> list[Outcome]:
     name = target if isinstance(target, str) else f"{target.__module__}:{target.__qualname__}"
     with tempfile.TemporaryDirectory(prefix="onebeat-run-") as folder:
         order = json.dumps({"n": n, "target": name, "args": args, "folder": folder})

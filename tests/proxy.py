@@ -90,9 +90,7 @@ class Proxy:
         for event in self._forward.values():
             event.set()
         if self._listener is None:
-            self._listener = await asyncio.start_server(
-                self._accept, "127.0.0.1", self.port, reuse_address=True
-            )
+            self._listener = await asyncio.start_server(self._accept, "127.0.0.1", self.port, reuse_address=True)
             self.port = self._listener.sockets[0].getsockname()[1]
 
     async def _down(self) -> None:

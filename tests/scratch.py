@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from tests.databases import Database
 from tests.processes import manage
-from tests.services import Broker, Database, Message
+from tests.services import Broker, Message
 
 
 @dataclass

@@ -213,9 +213,7 @@ def rabbitmq() -> Server:
     }
     # Erlang starts a name daemon that outlives it, unless one listens already: ours, ended with the group.
     command = ["/bin/sh", "-c", '"$0" -port "$1" & exec "$2"', epmd, str(names), binary]
-    return Server(
-        f"amqp://guest:guest@127.0.0.1:{port}//", command, directory, None, signal.SIGTERM, environment
-    )
+    return Server(f"amqp://guest:guest@127.0.0.1:{port}//", command, directory, None, signal.SIGTERM, environment)
 
 
 def _keep(order: dict[str, Any]) -> None:

@@ -5,6 +5,10 @@ ONEBEAT_TEST_BROKER     broker URL (default: Celery's in-memory transport)
 ONEBEAT_TEST_QUEUE      Celery's default queue (default "celery")
 ONEBEAT_TEST_USE_TZ     1 or 0 (default 1)
 ONEBEAT_TEST_TIME_ZONE  TIME_ZONE (default "UTC")
+ONEBEAT_TEST_CELERY_TIMEZONE  CELERY_TIMEZONE (default: as TIME_ZONE)
+ONEBEAT_TEST_TZ_AWARE   DJANGO_CELERY_BEAT_TZ_AWARE, 1 or 0 (default 1)
+ONEBEAT_TEST_SETTINGS   ONEBEAT as JSON (default {})
+ONEBEAT_TEST_IMPORTS    modules with more tasks, separated by spaces (default none)
 ONEBEAT_TEST_APP        the line in INSTALLED_APPS that the tests of switching change (default "onebeat")
 """
 
@@ -18,18 +22,20 @@ _given = os.environ.get("ONEBEAT_TEST_DB") or "sqlite"
 if _given.startswith("{"):
     _database: dict[str, Any] = json.loads(_given)
 else:
-    from tests import services
+    from tests.databases import scratch_directory
+    from tests.services import database
 
-    _database = services.database(_given).settings_dict(f"onebeat_{os.getpid()}")
+    _database = database(_given).settings_dict(f"onebeat_{os.getpid()}")
     # A file even for in-process tests: SQLite in memory has other locks than the one people use.
     if _given == "sqlite":
-        _database["NAME"] = str(services.scratch_directory() / "onebeat.sqlite3")
+        _database["NAME"] = str(scratch_directory() / "onebeat.sqlite3")
         _database["TEST"] = {"NAME": _database["NAME"]}
 
 DATABASES = {"default": _database}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 USE_TZ = os.environ.get("ONEBEAT_TEST_USE_TZ", "1") == "1"
 TIME_ZONE = os.environ.get("ONEBEAT_TEST_TIME_ZONE", "UTC")
+DJANGO_CELERY_BEAT_TZ_AWARE = os.environ.get("ONEBEAT_TEST_TZ_AWARE", "1") == "1"
 
 SECRET_KEY = "only for tests"
 ALLOWED_HOSTS = ["*"]
@@ -69,9 +75,12 @@ TEMPLATES = [
     }
 ]
 
+ONEBEAT = json.loads(os.environ.get("ONEBEAT_TEST_SETTINGS", "{}"))
+
 CELERY_BROKER_URL = os.environ.get("ONEBEAT_TEST_BROKER", "memory://")
 CELERY_TASK_DEFAULT_QUEUE = os.environ.get("ONEBEAT_TEST_QUEUE", "celery")
-CELERY_TIMEZONE = TIME_ZONE
+CELERY_TIMEZONE = os.environ.get("ONEBEAT_TEST_CELERY_TIMEZONE", TIME_ZONE)
+CELERY_IMPORTS = os.environ.get("ONEBEAT_TEST_IMPORTS", "").split()
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True

@@ -70,9 +70,7 @@ def test_the_record_is_whole(vendor: str) -> None:
     }
 
 
-@pytest.mark.parametrize(
-    "case", ["UTC en-us 1", "America/Chicago de 0", "Asia/Kolkata ja 1", "Europe/Paris fr 0"]
-)
+@pytest.mark.parametrize("case", ["UTC en-us 1", "America/Chicago de 0", "Asia/Kolkata ja 1", "Europe/Paris fr 0"])
 def test_no_setting_asks_for_a_migration_or_a_warning(case: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", CHECKS, *case.split()],
@@ -81,9 +79,7 @@ def test_no_setting_asks_for_a_migration_or_a_warning(case: str) -> None:
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["No changes detected"]), (
-        done.stdout + done.stderr
-    )
+    assert (done.returncode, done.stdout.splitlines()[-1:]) == (0, ["No changes detected"]), done.stdout + done.stderr
 
 
 def test_migrations_see_plain_columns() -> None:

@@ -24,6 +24,7 @@ SEND_LIMIT = 100
 COALESCED = "coalesced"
 MISSED = "missed"
 PAUSED = "paused"
+EXPIRED = "expired"
 
 _TICK = timedelta(microseconds=1)
 
@@ -118,6 +119,8 @@ def decide(
         walk.skip_before(min(policy.paused_until, end + _TICK), PAUSED)
     if policy.grace is not None:
         walk.skip_before(min(now - policy.grace, end + _TICK), MISSED)
+    if expires is not None and now > expires:
+        walk.skip_before(end + _TICK, EXPIRED)  # a message sent now would be thrown away by the worker
     missed_end = min(missed_before, end + _TICK)
     if walk.at is not None and walk.at < missed_end:
         if policy.missed == "skip":
@@ -150,6 +153,7 @@ def superseded(
     policy: Policy,
     *,
     missed_before: datetime,
+    expires: datetime | None = None,
     one_off: bool = False,
 ) -> str | None:
     """Why an occurrence that was claimed earlier and not sent should not be sent any more; None: it should.
@@ -159,6 +163,8 @@ def superseded(
     """
     if policy.paused_until is not None and policy.paused_until > now:
         return PAUSED
+    if expires is not None and now > expires:
+        return EXPIRED
     if policy.grace is not None and now - due_at > policy.grace:
         return MISSED
     if due_at < missed_before:

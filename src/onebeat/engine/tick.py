@@ -11,7 +11,7 @@ from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Dispatcher, Refused, Unsent
 from onebeat.engine.messages import message
 from onebeat.engine.presence import Presence
-from onebeat.store import claim, plan, runstate, settle, states, sweep, vendors
+from onebeat.store import claim, plan, runstate, settle, states, sweep, vendors, zonedata
 from onebeat.store.claim import Batch, Terms
 from onebeat.store.ledger import Claimed
 
@@ -54,6 +54,7 @@ class Engine:
         self._runs: dict[int, runstate.Runs] = {}
         self._runs_written = clock.monotonic()
         self._sweeper = sweep.Sweep(using, settings.sweep_size)
+        self._zone_data = zonedata.ZoneData(using, settings.batch_size)
         self._floor: datetime | None = None
         self._looked: datetime | None = None
         self._recovered: datetime | None = None
@@ -173,6 +174,7 @@ class Engine:
         if self._runs and clock.monotonic() - self._runs_written >= self.settings.run_state_seconds:
             self.write_runs()
         self._sweeper.step()
+        self._zone_data.step()
 
     def write_runs(self) -> None:
         """Write run counts into the tasks' rows; what is locked by somebody waits for the next time."""

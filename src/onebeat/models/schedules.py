@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, ClassVar
 
 from celery import schedules as celery_schedules
 from django.core.exceptions import ValidationError
@@ -78,7 +78,7 @@ class IntervalSchedule(ScheduleValue):
         help_text=_("Unit of the interval, for example days."),
     )
 
-    objects = ScheduleQuerySet["IntervalSchedule"].as_manager()
+    objects: ClassVar[models.Manager[IntervalSchedule]] = ScheduleQuerySet.as_manager()
 
     class Meta:
         app_label = "django_celery_beat"
@@ -163,7 +163,7 @@ class CrontabSchedule(ScheduleValue):
         _("time zone"), default=fields.default_zone, help_text=_("The zone whose wall clock is meant.")
     )
 
-    objects = ScheduleQuerySet["CrontabSchedule"].as_manager()
+    objects: ClassVar[models.Manager[CrontabSchedule]] = ScheduleQuerySet.as_manager()
 
     class Meta:
         app_label = "django_celery_beat"
@@ -226,7 +226,7 @@ class SolarSchedule(ScheduleValue):
         help_text=_("Degrees, east is positive."),
     )
 
-    objects = ScheduleQuerySet["SolarSchedule"].as_manager()
+    objects: ClassVar[models.Manager[SolarSchedule]] = ScheduleQuerySet.as_manager()
 
     class Meta:
         app_label = "django_celery_beat"
@@ -261,7 +261,7 @@ class ClockedSchedule(ScheduleValue):
 
     clocked_time = fields.ClockField(_("time"), help_text=_("When to run, once."))
 
-    objects = ScheduleQuerySet["ClockedSchedule"].as_manager()
+    objects: ClassVar[models.Manager[ClockedSchedule]] = ScheduleQuerySet.as_manager()
 
     class Meta:
         app_label = "django_celery_beat"

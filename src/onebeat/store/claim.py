@@ -152,15 +152,13 @@ def _settled(
         recurrence = definition.check(state.anchor if state else row.due_at)
     except BadDefinition as bad:
         return "quarantined", str(bad)
-    ends = definition.ends()
-    if ends is not None and ends < now:
-        return "expired", f"the task ended at {ends.isoformat()}"
     reason = catchup.superseded(
         recurrence,
         row.due_at,
         now,
         definition.policy,
         missed_before=missed_before,
+        expires=definition.ends(),
         one_off=definition.one_off,
     )
     return (reason, "decided again after its scheduler was lost") if reason else None

@@ -191,7 +191,7 @@ def between(kind: Kind, first: int, last: int, step: int = 1) -> Field:
         values = list(range(first, last + 1))
     else:
         values = [*range(first, kind.high + 1), *range(kind.low, last + 1)]
-    if len(values) > kind.high - kind.low:
+    if step == 1 and len(values) > kind.high - kind.low:
         first, last = kind.low, kind.high  # all of them, whichever comes first
     values = values[::step]
     text = str(first) if len(values) == 1 else f"{first}-{last}" if step == 1 else f"{first}-{last}/{step}"

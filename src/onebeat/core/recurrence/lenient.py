@@ -107,7 +107,7 @@ def _number(kind: Kind, word: str) -> int:
     number = _int(word)
     if number is None:
         number = _NAMES.get(word[:3].lower())
-    if number is None or not kind.low <= number <= kind.high:
+    if number is None or word.startswith("-") or not kind.low <= number <= kind.high:
         raise RuleError(kind.name, word, f"Celery could not read it as a value from {kind.low} to {kind.high}")
     return number
 

@@ -1,0 +1,95 @@
+"""The engine's tables, to read. People change tasks; what follows from that is the engine's to write."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.db.models import OuterRef, Subquery
+from django.utils.translation import gettext_lazy as _
+
+from onebeat.admin.words import instant
+from onebeat.models import Beat, Occurrence, PeriodicTask, TaskState
+
+if TYPE_CHECKING:
+    EngineModelAdmin = admin.ModelAdmin[Any]
+else:
+    EngineModelAdmin = admin.ModelAdmin
+
+
+class ReadOnlyAdmin(EngineModelAdmin):
+    """Rows to look at."""
+
+    show_full_result_count = False
+
+    def get_readonly_fields(self, request: Any, obj: Any = None) -> Any:
+        """All that are shown."""
+        return self.fields
+
+    def has_add_permission(self, request: Any) -> bool:
+        """No."""
+        return False
+
+    def has_change_permission(self, request: Any, obj: Any = None) -> bool:
+        """No."""
+        return False
+
+    def has_delete_permission(self, request: Any, obj: Any = None) -> bool:
+        """No."""
+        return False
+
+
+@admin.register(Occurrence)
+class OccurrenceAdmin(ReadOnlyAdmin):
+    """The ledger: each nominal time, and what became of it. The task may be gone; its name is kept in the row."""
+
+    due = instant("due_at", _("nominal time"))
+    to = instant("through", _("up to"))
+    decided = instant("decided_at", _("decided"))
+    leased = instant("lease_until", _("claimed until"))
+    sent = instant("sent_at", _("sent"))
+    list_display = ["task_name", "due", "run", "state", "reason", "sent", "claims"]
+    list_filter = ["state"]
+    search_fields = ["task_name"]
+    ordering = ["-pk"]
+    fields = [
+        "task_name", "task_id", "due", "to", "run", "state", "reason", "detail", "celery_task_id",
+        "claims", "beat_id", "decided", "leased", "sent",
+    ]  # fmt: skip
+
+
+@admin.register(TaskState)
+class TaskStateAdmin(ReadOnlyAdmin):
+    """Plans: when each task is due next."""
+
+    due = instant("due_at", _("next nominal time"))
+    wake = instant("wake_at", _("leaves at"))
+    mark = instant("water_mark", _("decided up to"))
+    begun = instant("anchor", _("grid begins"))
+    list_display = ["task_name", "due", "wake", "mark", "quarantine"]
+    search_fields = ["task__name"]
+    ordering = ["wake_at"]
+    fields = ["task_name", "task_id", "due", "wake", "mark", "begun", "quarantine", "rule", "version"]
+
+    def get_queryset(self, request: Any) -> Any:
+        """With the task's name, or none if the task is gone: the key is no constraint, so a join could lose rows."""
+        name = PeriodicTask.objects.filter(pk=OuterRef("pk")).values("name")
+        return super().get_queryset(request).annotate(onebeat_name=Subquery(name))
+
+    @admin.display(description=_("task"), ordering="onebeat_name")
+    def task_name(self, state: Any) -> str:
+        """The name of the task."""
+        return state.onebeat_name or f"{state.pk}"
+
+
+@admin.register(Beat)
+class BeatAdmin(ReadOnlyAdmin):
+    """Scheduler processes."""
+
+    started = instant("started_at", _("started"))
+    seen = instant("seen_at", _("last seen"))
+    able = instant("able_since", _("able to send since"))
+    stopped = instant("stopped_at", _("stopped"))
+    list_display = ["host", "pid", "version", "started", "seen", "able", "stopped", "lag_ms", "skew_ms"]
+    fields = ["host", "pid", "version", "started", "seen", "able", "stopped", "lag_ms", "skew_ms"]
+    ordering = ["-seen_at"]

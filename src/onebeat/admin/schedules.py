@@ -1,0 +1,71 @@
+"""The four kinds of schedule. One that several tasks share cannot be deleted: Django's page then names the tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.db.models import Count
+from django.utils.translation import gettext_lazy as _
+
+from onebeat.admin.words import schedule_words
+from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
+
+if TYPE_CHECKING:
+    ScheduleModelAdmin = admin.ModelAdmin[Any]
+else:
+    ScheduleModelAdmin = admin.ModelAdmin
+
+
+class ScheduleAdmin(ScheduleModelAdmin):
+    """What the four have in common."""
+
+    list_display = ["in_words", "used_by"]
+    show_full_result_count = False
+
+    def get_queryset(self, request: Any) -> Any:
+        """With the number of tasks that use each."""
+        return super().get_queryset(request).annotate(onebeat_users=Count("periodictask"))
+
+    @admin.display(description=_("schedule"))
+    def in_words(self, schedule: Any) -> str:
+        """The schedule in words."""
+        return schedule_words(schedule)
+
+    @admin.display(description=_("tasks"), ordering="onebeat_users")
+    def used_by(self, schedule: Any) -> int:
+        """How many tasks use it."""
+        return int(schedule.onebeat_users)
+
+
+@admin.register(IntervalSchedule)
+class IntervalScheduleAdmin(ScheduleAdmin):
+    """Intervals."""
+
+    search_fields = ["every", "period"]
+    list_filter = ["period"]
+
+
+@admin.register(CrontabSchedule)
+class CrontabScheduleAdmin(ScheduleAdmin):
+    """Crontabs."""
+
+    list_display = ["in_words", "minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone", "used_by"]
+    search_fields = ["minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone"]
+
+
+@admin.register(SolarSchedule)
+class SolarScheduleAdmin(ScheduleAdmin):
+    """Solar events."""
+
+    search_fields = ["event", "latitude", "longitude"]
+    list_filter = ["event"]
+
+
+@admin.register(ClockedSchedule)
+class ClockedScheduleAdmin(ScheduleAdmin):
+    """Instants."""
+
+    list_display = ["clocked_time", "used_by"]
+    search_fields = ["clocked_time"]
+    list_filter = ["clocked_time"]

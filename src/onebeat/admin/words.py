@@ -1,0 +1,63 @@
+"""What the pages say about schedules and instants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib import admin
+from django.utils.translation import gettext
+
+from onebeat.core.describe import describe
+from onebeat.core.errors import RuleError
+from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
+from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from onebeat.models.instants import from_utc, to_utc
+from onebeat.models.rules import SCHEDULES
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def schedule_words(schedule: Any) -> str:
+    """A schedule row in words; as it is written when no rule can be read from it."""
+    try:
+        return describe(_recurrence(schedule), gettext)
+    except (RuleError, TypeError, ValueError, OverflowError):
+        return str(schedule)
+
+
+def task_words(task: PeriodicTask) -> str:
+    """The schedule of a task in words. A broken row may have none, or several: each is named."""
+    rows = [getattr(task, kind) for kind in SCHEDULES]
+    return ", ".join(schedule_words(row) for row in rows if row is not None)
+
+
+def _recurrence(schedule: Any) -> Recurrence:
+    match schedule:
+        case IntervalSchedule():
+            return Interval.of(schedule.every, schedule.period, _EPOCH)
+        case CrontabSchedule():
+            return Cron(*schedule.value())
+        case SolarSchedule():
+            return Solar(*schedule.value())
+        case ClockedSchedule():
+            return Clocked(to_utc(schedule.clocked_time))
+    raise TypeError(f"no schedule: {schedule!r}")
+
+
+def shown(instant: datetime | None) -> datetime | None:
+    """An instant of the engine's tables as the admin shows times: with USE_TZ off it would print UTC as if it were
+    local.
+    """
+    return None if instant is None else from_utc(instant)
+
+
+def instant(name: str, label: Any) -> Callable[[Any, Any], datetime | None]:
+    """A read-only column for the engine's instant `name`, sortable."""
+
+    @admin.display(description=label, ordering=name)
+    def column(model_admin: Any, row: Any) -> datetime | None:
+        return shown(getattr(row, name))
+
+    return column
