@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import os
 import shutil
 import sqlite3
 import tempfile
@@ -50,6 +51,18 @@ def admin_connection(url: str, db_name: str = "") -> Any:
 def scratch_directory() -> Path:
     path = Path(tempfile.mkdtemp(prefix="onebeat-files-"))
     atexit.register(shutil.rmtree, path, ignore_errors=True)
+    return path
+
+
+def _remove_sqlite(path: str) -> None:
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        Path(path + suffix).unlink(missing_ok=True)
+
+
+def own_file() -> str:
+    """The path of an SQLite file of this process, removed when it ends. Nothing is made until it is opened."""
+    path = str(Path(tempfile.gettempdir()) / f"onebeat-{os.getpid()}.sqlite3")
+    atexit.register(_remove_sqlite, path)
     return path
 
 
@@ -104,8 +117,7 @@ class Database:
     def drop_database(self, name: str) -> None:
         """Remove it, with the connections that are still open to it."""
         if self.vendor == "sqlite":
-            for suffix in ("", "-wal", "-shm", "-journal"):
-                Path(name + suffix).unlink(missing_ok=True)
+            _remove_sqlite(name)
         elif self.vendor == "postgresql":
             self._run(f"DROP DATABASE IF EXISTS {name} WITH (FORCE)")
         else:

@@ -90,6 +90,9 @@ class Server:
         while True:
             try:
                 return probe(self.url)
+            except ImportError as error:
+                self.close()
+                raise CannotStart(f"the Python client is not installed: {error}") from error
             except Exception as error:
                 if self._keeper.poll() is not None or time.monotonic() > limit:
                     tail = self.log()[-400:].strip()

@@ -33,9 +33,7 @@ class Drawn:
         return self.texts[0][0] != "*" and self.texts[1][0] != "*"
 
     def matches(self, wall: datetime) -> bool:
-        return (
-            wall.minute in self.minutes and wall.hour in self.hours and all(matches(wall) for matches in self.days)
-        )
+        return wall.minute in self.minutes and wall.hour in self.hours and all(matches(wall) for matches in self.days)
 
 
 @dataclass(frozen=True)

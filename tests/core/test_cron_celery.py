@@ -42,7 +42,26 @@ def test_random_rules_run_when_celery_runs_them() -> None:
     assert compared > RULES / 2
 
 
-ALPHABET = [*"0123456789", "*", "*/", "-", "/", ",", " ", "mon", "Sunday", "jan", "sept", "59", "31", "x", "_", "+", "#", "L"]
+ALPHABET = [
+    *"0123456789",
+    "*",
+    "*/",
+    "-",
+    "/",
+    ",",
+    " ",
+    "mon",
+    "Sunday",
+    "jan",
+    "sept",
+    "59",
+    "31",
+    "x",
+    "_",
+    "+",
+    "#",
+    "L",
+]
 
 
 def test_the_lenient_reading_is_celerys_bug_for_bug_and_the_strict_one_never_says_otherwise() -> None:

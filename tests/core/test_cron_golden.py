@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from onebeat.core.recurrence import Cron
-from tests.core.golden import vectors
+from tests.core.vectors import vectors
 from tests.core.walking import runs
 
 VECTORS = vectors("recurrence")

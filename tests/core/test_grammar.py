@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from onebeat.core.recurrence import Cron, RuleError, canonical_field, check_crontab
 from onebeat.core.recurrence.fields import KINDS, read
-from tests.core.golden import vectors
+from tests.core.vectors import vectors
 
 GRAMMAR = vectors("celery_grammar")
 
@@ -120,7 +120,7 @@ def test_the_error_names_the_field_the_token_and_what_is_accepted() -> None:
     assert str(caught.value) == (
         "minute: '61' is not accepted: use numbers 0 to 59, *, ranges a-b, steps */n or a-b/n, lists a,b"
     )
-    with pytest.raises(RuleError, match="names such as mon.*mon#2 for the second Monday"):
+    with pytest.raises(RuleError, match=r"names such as mon.*mon#2 for the second Monday"):
         Cron(day_of_week="funday")
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
@@ -196,4 +196,6 @@ def test_any_text_is_an_error_or_a_rule_whose_canonical_text_reads_as_itself(fie
         assert "\n" not in str(error)
         return
     assert read(field, first.text) == first
-    assert first.starred == (text.strip(" \t").startswith("*") or (first.text == "*" and field not in ("minute", "hour")))
+    assert first.starred == (
+        text.strip(" \t").startswith("*") or (first.text == "*" and field not in ("minute", "hour"))
+    )

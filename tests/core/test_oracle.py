@@ -10,8 +10,8 @@ from zoneinfo import ZoneInfo
 from onebeat.core.recurrence import Cron, RuleError
 from tests.core.oracle import Window, changes, draw, runs, window
 
-#: Hour, half-hour, two-hour and quarter-hour shifts, midnight gaps, skipped and repeated days, winter time as negative
-#: summer time, changes around Ramadan, zones that changed or gave up their rules, both hemispheres, and no change at all.
+#: Hour, half-hour, two-hour and quarter-hour shifts, midnight gaps, skipped and repeated days, winter time as
+#: negative summer time, changes around Ramadan, zones that changed or gave up their rules, both hemispheres.
 ZONES = (
     "Africa/Cairo", "Africa/Casablanca", "Africa/Windhoek", "America/Asuncion", "America/Havana", "America/New_York",
     "America/Nuuk", "America/Santiago", "America/Sao_Paulo", "America/St_Johns", "Antarctica/Casey",

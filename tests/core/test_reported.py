@@ -93,7 +93,8 @@ def test_13_never(rule: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "canonical"), [("7", "0"), ("5-7", "5-0"), ("0-7", "*"), ("sunday", "0"), ("6-1", "6-1"), ("fri-mon", "5-1")]
+    ("text", "canonical"),
+    [("7", "0"), ("5-7", "5-0"), ("0-7", "*"), ("sunday", "0"), ("6-1", "6-1"), ("fri-mon", "5-1")],
 )
 def test_16_and_17_sundays(text: str, canonical: str) -> None:
     assert canonical_field("day_of_week", text) == canonical

@@ -6,6 +6,7 @@ Everything that differs is a line of text, so that a failed assertion reads like
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -13,14 +14,17 @@ import sys
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
+
+from tests import services
 from tests.processes import eventually, run_python
-from tests.scratch import Post, Scratch
-from tests.services import Message
+from tests.scratch import Post, Scratch, Templates
 
 Process = subprocess.Popen[bytes]
 Spawn = Callable[..., Process]
@@ -32,6 +36,18 @@ ADD = {"task": "tests.project.tasks.add", "args": "[1, 2]"}
 #: A limit for things that take a moment on an idle machine, in seconds.
 LIMIT = 60.0
 SECOND = timedelta(seconds=1)
+
+
+class Place(NamedTuple):
+    """Where a fleet works, and how many schedulers it has."""
+
+    database: str
+    broker: str
+    schedulers: int = 1
+    use_tz: str = "1"
+
+    def __str__(self) -> str:
+        return "-".join(map(str, self[:3])) + ("" if self.use_tz == "1" else "-naive")
 
 
 @dataclass(frozen=True)
@@ -53,15 +69,16 @@ class Row:
 
 @dataclass
 class Fleet:
-    """Schedulers that share a database and a broker. `broker_url`: a proxy in front of the broker, say."""
+    """Schedulers that share a database and a broker. `env` is on top of theirs: a proxy in front of one, say."""
 
+    place: Place
     database: Scratch
     post: Post
     spawn: Spawn
-    settings: str = "{}"
+    settings: dict[str, Any] = field(default_factory=dict)
     env: dict[str, str] = field(default_factory=dict)
     running: list[Process] = field(default_factory=list)
-    messages: list[Message] = field(default_factory=list)
+    messages: list[services.Message] = field(default_factory=list)
     _connection: Any = None
 
     def start(self, kind: str, **env: str) -> Process:
@@ -71,22 +88,23 @@ class Fleet:
         return process
 
     def environment(self, **env: str) -> dict[str, str]:
-        own = {**self.database.env, **self.post.env, "ONEBEAT_TEST_SETTINGS": self.settings}
-        return {**own, **self.env, **env}
+        own = {"ONEBEAT_TEST_SETTINGS": json.dumps(self.settings), "ONEBEAT_TEST_USE_TZ": self.place.use_tz}
+        return {**self.database.env, **self.post.env, **own, **self.env, **env}
 
-    def start_mixed(self, count: int) -> None:
-        """Start so many, of both kinds in turn, and wait until all are able to send."""
-        for number in range(count):
+    def start_all(self) -> None:
+        """Start as many as the place wants, of both kinds in turn."""
+        for number in range(self.place.schedulers):
             self.start("run" if number % 2 else "beat")
-        self.wait_able(count)
 
-    def wait_able(self, count: int) -> None:
+    def wait_able(self) -> None:
+        """Wait until all that run are able to send."""
+
         def able() -> bool:
             self.all_alive()
             found = self.query("SELECT COUNT(*) FROM onebeat_beat WHERE able_since IS NOT NULL AND stopped_at IS NULL")
-            return bool(found[0][0] >= count)
+            return bool(found[0][0] >= len(self.running))
 
-        eventually(able, LIMIT, f"{count} schedulers that can send")
+        eventually(able, LIMIT, f"{len(self.running)} schedulers that can send on {self.place}")
 
     def all_alive(self) -> None:
         """A scheduler that ended by itself fails the test."""
@@ -118,25 +136,33 @@ class Fleet:
     def count(self, where: str) -> int:
         return int(self.query(f"SELECT COUNT(*) FROM onebeat_occurrence WHERE {where}")[0][0])
 
-    def ledger(self) -> list[Row]:
+    def now(self) -> datetime:
+        """The database's clock."""
         from onebeat.store.vendors import from_column
 
-        ((now,),) = self.query(f"SELECT {_CLOCK[self.database.vendor]}")
+        found = from_column(self.query(f"SELECT {_CLOCK[self.database.vendor]}")[0][0])
+        assert found is not None
+        return found
+
+    def ledger(self) -> list[Row]:
+        """All occurrences, oldest first."""
+        from onebeat.store.vendors import from_column
+
+        now = self.now()
         rows = self.query(
             "SELECT id, task_name, due_at, through, state, reason, detail, celery_task_id, claims, lease_until"
             " FROM onebeat_occurrence ORDER BY due_at, id"
         )
-        clock = from_column(now)
         found = []
         for key, task, due_at, through, state, reason, detail, message_id, claims, lease in rows:
             due, until = from_column(due_at), from_column(lease)
-            assert due is not None and clock is not None
-            left = None if until is None else (until - clock).total_seconds()
+            assert due is not None
+            left = None if until is None else (until - now).total_seconds()
             ident = str(uuid.UUID(str(message_id)))
             found.append(Row(key, task, due, from_column(through), state, reason, detail, ident, claims, left))
         return found
 
-    def collect(self) -> list[Message]:
+    def collect(self) -> list[services.Message]:
         """Take what the broker has; everything taken so far is in `messages`."""
         self.messages += self.post.drain()
         return self.messages
@@ -167,6 +193,24 @@ class Fleet:
         ][:20]
 
 
+@contextmanager
+def fleets(templates: Templates, spawn: Spawn, *places: Place) -> Iterator[list[Fleet]]:
+    """A fleet for each place that is to be had here: work that mostly waits is done side by side."""
+    databases = {each.name: each for each in services.databases()}
+    brokers = {each.name: each for each in services.brokers()}
+    with ExitStack() as stack:
+        found = []
+        for place in places:
+            if place.database in databases and place.broker in brokers:
+                kind = databases[place.database]
+                scratch = stack.enter_context(Scratch.open(kind, templates.of(kind)))
+                post = stack.enter_context(Post.open(brokers[place.broker]))
+                found.append(Fleet(place, scratch, post, spawn))
+        if not found:
+            pytest.skip("none of these databases and brokers is here")
+        yield found
+
+
 _CLOCK = {
     "postgresql": "clock_timestamp() AT TIME ZONE 'UTC'",
     "mysql": "UTC_TIMESTAMP(6)",
@@ -174,7 +218,7 @@ _CLOCK = {
 }
 
 
-def _unlike(rows: list[Row], messages: list[Message]) -> list[str]:
+def _unlike(rows: list[Row], messages: list[services.Message]) -> list[str]:
     """Where ledger and broker differ."""
     sent = {row.id: row for row in rows if row.state == "sent"}
     lines = [f"left in state {row.state}: {row}" for row in rows if row.state not in ("sent", "skipped")]
@@ -192,17 +236,24 @@ def _unlike(rows: list[Row], messages: list[Message]) -> list[str]:
     return lines + [f"the broker never got {row}" for key, row in sent.items() if key not in arrived]
 
 
-def _copied(messages: list[Message], allowed: int) -> list[str]:
+def _copied(messages: list[services.Message], allowed: int) -> list[str]:
     copies = extra_copies(messages)
     if sum(copies.values()) <= allowed:
         return []
     return [f"{sum(copies.values())} copies where {allowed} are allowed: {dict(copies.most_common(3))}"]
 
 
-def extra_copies(messages: list[Message]) -> Counter[str]:
+def extra_copies(messages: list[services.Message]) -> Counter[str]:
     """How many messages came beyond the first, for each (task, nominal time) that has any."""
     seen = Counter(f"{one.headers['periodic_task_name']} at {one.headers['onebeat_due_at']}" for one in messages)
     return Counter({key: count - 1 for key, count in seen.items() if count > 1})
+
+
+def unaccounted(rows: Iterable[Row]) -> list[str]:
+    """Where an every-second task has a second that is neither sent nor skipped with a reason, or one that is both."""
+    times = sorted((row.due_at, row.through or row.due_at) for row in rows)
+    pairs = zip(times, times[1:], strict=False)
+    return [f"from {last} to {first}" for (_, last), (first, _) in pairs if first - last != SECOND]
 
 
 def _not_once(rows: list[Row], once: Collection[str]) -> list[str]:

@@ -22,13 +22,13 @@ _given = os.environ.get("ONEBEAT_TEST_DB") or "sqlite"
 if _given.startswith("{"):
     _database: dict[str, Any] = json.loads(_given)
 else:
-    from tests.databases import scratch_directory
+    from tests.databases import own_file
     from tests.services import database
 
     _database = database(_given).settings_dict(f"onebeat_{os.getpid()}")
     # A file even for in-process tests: SQLite in memory has other locks than the one people use.
     if _given == "sqlite":
-        _database["NAME"] = str(scratch_directory() / "onebeat.sqlite3")
+        _database["NAME"] = own_file()
         _database["TEST"] = {"NAME": _database["NAME"]}
 
 DATABASES = {"default": _database}

@@ -71,7 +71,7 @@ class PeriodicTaskAdmin(TaskModelAdmin):
         return task_words(task) or gettext("none")
 
     @admin.display(description=_("next run"), ordering="onebeat_state__due_at")
-    def next_run(self, task: PeriodicTask) -> Any:
+    def next_run(self, task: PeriodicTask) -> str | None:
         """The next nominal time, or why there is none to be expected."""
         state = getattr(task, "onebeat_state", None)
         if state is not None and state.quarantine:

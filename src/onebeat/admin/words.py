@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.contrib import admin
+from django.utils import timezone
 from django.utils.translation import gettext
 
 from onebeat.core.describe import describe
@@ -46,18 +47,23 @@ def _recurrence(schedule: Any) -> Recurrence:
     raise TypeError(f"no schedule: {schedule!r}")
 
 
-def shown(instant: datetime | None) -> datetime | None:
-    """An instant of the engine's tables as the admin shows times: with USE_TZ off it would print UTC as if it were
-    local.
+def shown(instant: datetime | None) -> str | None:
+    """An instant of the engine's tables on the current zone's wall clock (TIME_ZONE with USE_TZ off), to the second,
+    or to the millisecond where it has a part of one: Django's own format ends at the minute.
     """
-    return None if instant is None else from_utc(instant)
+    if instant is None:
+        return None
+    local = from_utc(instant)
+    if local.tzinfo is not None:
+        local = timezone.localtime(local)
+    return f"{local:%Y-%m-%d %H:%M:%S}" + (f".{local.microsecond // 1000:03}" if local.microsecond else "")
 
 
-def instant(name: str, label: Any) -> Callable[[Any, Any], datetime | None]:
+def instant(name: str, label: Any) -> Callable[[Any, Any], str | None]:
     """A read-only column for the engine's instant `name`, sortable."""
 
     @admin.display(description=label, ordering=name)
-    def column(model_admin: Any, row: Any) -> datetime | None:
+    def column(model_admin: Any, row: Any) -> str | None:
         return shown(getattr(row, name))
 
     return column

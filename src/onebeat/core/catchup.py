@@ -22,9 +22,9 @@ Missed = Literal["latest", "skip", "all"]
 SEND_LIMIT = 100
 
 COALESCED = "coalesced"
+EXPIRED = "expired"
 MISSED = "missed"
 PAUSED = "paused"
-EXPIRED = "expired"
 
 _TICK = timedelta(microseconds=1)
 
@@ -111,7 +111,8 @@ def decide(
     """Decide every nominal time from `due_at` to `now`.
 
     `missed_before`: turns before this instant could not be kept by any scheduler; later ones are only late. `expires`
-    is the last instant at which a nominal time may lie; `key` names the task for its jitter.
+    is the last instant at which a nominal time may lie: a time that was missed is not made up for after it. `key` names
+    the task for its jitter.
     """
     end = min(now, expires) if expires else now
     walk = _Walk(recurrence, due_at if expires is None or due_at <= expires else None, expires)
@@ -119,11 +120,11 @@ def decide(
         walk.skip_before(min(policy.paused_until, end + _TICK), PAUSED)
     if policy.grace is not None:
         walk.skip_before(min(now - policy.grace, end + _TICK), MISSED)
-    if expires is not None and now > expires:
-        walk.skip_before(end + _TICK, EXPIRED)  # a message sent now would be thrown away by the worker
     missed_end = min(missed_before, end + _TICK)
     if walk.at is not None and walk.at < missed_end:
-        if policy.missed == "skip":
+        if expires is not None and expires < now:
+            walk.skip_before(missed_end, EXPIRED)
+        elif policy.missed == "skip":
             walk.skip_before(missed_end, MISSED)
         elif policy.missed == "latest":
             newest = walk.newest_before(missed_end)

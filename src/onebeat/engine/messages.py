@@ -20,7 +20,7 @@ def message(one: Claimed, now: datetime) -> Message:
     """`one` as a message, published at about `now`, with every option its task has.
 
     The claim has seen that the task's arguments decode. `expires` of the task ends the message too: a worker that comes
-    to it later must not run it.
+    to it later must not run it. A last time that is only late keeps its run, and carries no end that has passed.
     """
     task = one.task
     args, kwargs, headers = task.arguments()
@@ -30,11 +30,10 @@ def message(one: Claimed, now: datetime) -> Message:
         "routing_key": task.routing_key,
         "priority": task.priority,
     }
-    ends = [
-        task.ends(),
-        now + timedelta(seconds=task.expire_seconds) if task.expire_seconds is not None else None,
-    ]
-    options["expires"] = min((end for end in ends if end is not None), default=None)
+    ends = [end for end in (task.ends(),) if end is not None and end > now]
+    if task.expire_seconds is not None:
+        ends.append(now + timedelta(seconds=task.expire_seconds))
+    options["expires"] = min(ends, default=None)
     kept: dict[str, Any] = {name: value for name, value in options.items() if value is not None and value != ""}
     kept["headers"] = {
         **headers,

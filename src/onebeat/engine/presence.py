@@ -17,6 +17,8 @@ class Presence:
         self.using = using
         self.away = away
         self.lag = timedelta(0)
+        #: The broker answers and takes nothing, and has done so for longer than `away`.
+        self.refused = False
         self._beat: int | None = None
         self._able_since: datetime | None = None
         self._any_able_since: datetime | None = None
@@ -30,23 +32,28 @@ class Presence:
             self._beat = beats.register(self.using)
         return self._beat
 
-    def seen(self, now: datetime, ready: bool) -> None:
-        """A tick begins, and the broker answers or not. A gap between ticks longer than `away` breaks the record."""
+    def seen(self, now: datetime, ready: bool, failing_since: datetime | None = None) -> None:
+        """A tick begins, and the broker answers or not. A gap between ticks longer than `away` breaks the record, and
+        so does a broker that has answered and taken nothing for so long."""
         before = self._able_since
-        if not ready:
+        self.refused = failing_since is not None and now - failing_since > self.away
+        if not ready or self.refused:
             self._able_since = None
         elif before is None or self._seen is None or now - self._seen > self.away:
             self._able_since = now
         self._seen = now
         changed = before != self._able_since
         if changed or self._reported is None or now - self._reported >= _REPORT:
-            beats.report(self.using, self.beat, able_since=self._able_since, lag=self.lag)
+            if not beats.report(self.using, self.beat, able_since=self._able_since, lag=self.lag):
+                self._beat = beats.register(self.using)  # somebody tidied up while this process was suspended
+                beats.report(self.using, self.beat, able_since=self._able_since, lag=self.lag)
             self._any_able_since = beats.able_since(self.using, now, self.away)
             self._reported = now
 
     def missed_before(self, now: datetime, late: timedelta) -> datetime:
         """Turns before this instant could not be kept: nobody was able to send then, or they are later than `late`."""
-        since = self._any_able_since or self._able_since or now
+        # One message that breaks every connection must not make all others missed: what is a little late stays late.
+        since = self._any_able_since or self._able_since or (now - self.away if self.refused else now)
         return max(since, now - late)
 
     def stop(self) -> None:

@@ -24,6 +24,9 @@ _FULL_LOOK = timedelta(seconds=60)
 #: A tick stops taking new batches after this long and says that it wants to go on: whoever runs it stays responsive.
 _TICK_SECONDS = 1.0
 
+#: How long an occurrence that failed twice waits while others are tried.
+_AGAIN = timedelta(seconds=5)
+
 
 def _nothing(point: str) -> None:
     """The default stop point: go on."""
@@ -60,6 +63,10 @@ class Engine:
         self._recovered: datetime | None = None
         #: Occurrences taken and not yet settled, by claim: what a stop gives back.
         self._open: dict[int, set[int]] = {}
+        #: Those of them that the broker has, by claim: still to be recorded.
+        self._accepted: dict[int, list[Claimed]] = {}
+        #: Since when every publish has failed although the broker answers.
+        self._failing_since: datetime | None = None
 
     # -- the tick -----------------------------------------------------------------------------------------------------
 
@@ -68,10 +75,11 @@ class Engine:
 
         Raises the database's errors; a tick that failed can simply be made again.
         """
+        self._record()
         self._give_back()
         now = vendors.now(self.using)
         ready = self.dispatcher.ready()
-        self.presence.seen(now, ready)
+        self.presence.seen(now, ready, self._failing_since)
         self._plan()
         if ready:
             more = self._work(now)
@@ -82,12 +90,14 @@ class Engine:
 
     def _plan(self) -> None:
         """Bring plans up to what changed: hints at once, anything else as the sweep comes past it."""
-        seen = plan.consume(self.using, self.settings.batch_size)
+        deadline = clock.monotonic() + _TICK_SECONDS
+        seen = False
+        while plan.consume(self.using, self.settings.batch_size):
+            seen = True
+            if clock.monotonic() > deadline or self.stopping():
+                break
         if seen:
             plan.touch(self.using)
-        deadline = clock.monotonic() + _TICK_SECONDS
-        while seen == self.settings.batch_size and clock.monotonic() < deadline and not self.stopping():
-            seen = plan.consume(self.using, self.settings.batch_size)
 
     def _work(self, now: datetime) -> bool:
         """Recover and claim batch by batch. Returns whether more is waiting."""
@@ -97,15 +107,18 @@ class Engine:
             batch = claim.lost(self.using, terms)
             if batch.occurrences:
                 logger.warning("recovered %d occurrences of a lost scheduler", len(batch.occurrences))
-            self._send(batch)
             self._recovered = now if batch.seen < terms.limit else None
+            # In small parts, which go out one by one: a message that breaks the connection shows itself.
+            if not self._send(batch, min(self.settings.flush_size, max(1, self.settings.plain_below - 1))):
+                return False
         while True:
             if self.stopping() or not self.dispatcher.ready():
                 return False
             full = self._looked is None or now - self._looked > _FULL_LOOK
             batch = claim.due(self.using, terms, None if full else self._floor)
             self.presence.lag = max(timedelta(0), batch.now - batch.oldest) if batch.oldest else timedelta(0)
-            self._send(batch)
+            if not self._send(batch, self.settings.flush_size):
+                return False
             if batch.seen < terms.limit:
                 self._floor = batch.now - _FLOOR_MARGIN
                 self._looked = now if full else self._looked
@@ -113,26 +126,35 @@ class Engine:
             if clock.monotonic() > deadline:
                 return True
 
-    def _send(self, batch: Batch) -> None:
-        """Publish a batch in flushes and settle it in one statement."""
+    def _send(self, batch: Batch, size: int) -> bool:
+        """Publish a batch in flushes of `size` and settle it in one statement. Returns False when it could not go on:
+        the broker is away, or somebody wants it to end."""
         if not batch.occurrences:
-            return
+            return True
         self._open[batch.token] = {one.id for one in batch.occurrences}
         self.at("claimed")
-        accepted: list[Claimed] = []
-        size = self.settings.flush_size
+        accepted = self._accepted.setdefault(batch.token, [])
+        whole = True
         for start in range(0, len(batch.occurrences), size):
             if self.stopping() or not self._flush(batch, batch.occurrences[start : start + size], accepted):
+                whole = False
                 break
         self.at("published")
-        if accepted:
-            settle.sent(self.using, batch.token, [one.id for one in accepted])
-            self._settled(batch.token, accepted)
-            now = vendors.now(self.using)
-            for one in accepted:
-                self._runs.setdefault(one.task.id, runstate.Runs(0, now)).add(now)
+        self._record()
         self.at("settled")
         self._give_back()
+        return whole
+
+    def _record(self) -> None:
+        """Settle what the broker has: in the same tick, or in the next when the database failed just then."""
+        for token, accepted in list(self._accepted.items()):
+            if accepted:
+                settle.sent(self.using, token, [one.id for one in accepted])
+                self._settled(token, accepted)
+                now = vendors.now(self.using)
+                for one in accepted:
+                    self._runs.setdefault(one.task.id, runstate.Runs(0, now)).add(now)
+            self._accepted.pop(token, None)
 
     def _flush(self, batch: Batch, part: Sequence[Claimed], accepted: list[Claimed]) -> bool:
         """Publish what is still ours of a part of a batch. Returns False when the broker is away."""
@@ -144,12 +166,18 @@ class Engine:
             match outcome:
                 case Accepted():
                     accepted.append(one)
+                    self._failing_since = None
                 case Refused(reason):
                     logger.error("task %r was refused: %s", one.task.name, reason)
                     settle.refused(self.using, batch.token, one.id, reason)
                     self._settled(batch.token, [one])
                 case Unsent(reason):
                     logger.warning("the broker is away: %s", reason)
+                    self._failing_since = self._failing_since or batch.now
+                    if one.claims > 1:
+                        # It failed before. If it is to blame, the others go first for a while.
+                        settle.postpone(self.using, batch.token, one.id, batch.now + _AGAIN)
+                        self._settled(batch.token, [one])
                     return False
         return True
 
@@ -186,6 +214,7 @@ class Engine:
         """Give back what is claimed, write what is owed, and say that this scheduler has stopped. May be called
         twice.
         """
+        self._record()
         self._give_back()
         if self._runs:
             self.write_runs()

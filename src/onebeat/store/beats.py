@@ -29,15 +29,19 @@ def register(using: str) -> int:
     return row.pk
 
 
-def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta) -> None:
-    """Say that this scheduler is at work. `able_since`: since when it could send; None while its broker is away."""
+def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta) -> bool:
+    """Say that this scheduler is at work. `able_since`: since when it could send; None while its broker is away.
+
+    Returns False when its row is gone.
+    """
     skew = clock.host_now() - vendors.now(using)
-    Beat.objects.using(using).filter(pk=pk).update(
+    done = Beat.objects.using(using).filter(pk=pk).update(
         seen_at=DatabaseNow(),
         able_since=able_since,
         lag_ms=max(0, round(lag.total_seconds() * 1000)),
         skew_ms=round(skew.total_seconds() * 1000),
     )
+    return done > 0
 
 
 def able_since(using: str, now: datetime, away: timedelta) -> datetime | None:

@@ -11,14 +11,18 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from django.db.models import F
+from django.db.models.functions import Least
 
 from onebeat.core import catchup
-from onebeat.core.catchup import Skip
+from onebeat.core.recurrence import Recurrence
 from onebeat.models import Occurrence
 from onebeat.store import definitions, ledger, plan, states, vendors
 from onebeat.store.definitions import BadDefinition, Definition
 from onebeat.store.ledger import Claimed, Skipped
 from onebeat.store.states import State
+
+#: Where the count of claims ends: a broker that refuses for hours must not overflow its column.
+_MANY = 32_000
 
 
 @dataclass(slots=True)
@@ -61,21 +65,15 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
         sends: list[tuple[Definition, datetime]] = []
         skips: list[Skipped] = []
         moved: list[State] = []
-        rebased: list[State] = []
+        changed: list[tuple[Definition, State]] = []
         missed_before = terms.missed_before(now)
         for state in rows:
             definition = found.get(state.task)
             if definition is None:
                 continue
-            if definition.copied() != state.copied:
-                rebased.append(plan.planned(definition, state, plan.Since(now, now), now))
-                continue
-            assert state.due_at is not None
-            try:
-                recurrence = definition.check(state.anchor)
-            except BadDefinition as bad:
-                rebased.append(plan.quarantined(state, definition, str(bad), state))
-                skips.append(Skipped(definition, Skip(state.due_at, state.due_at, "quarantined"), str(bad)))
+            recurrence = _as_planned(definition, state)
+            if recurrence is None or state.due_at is None:
+                changed.append((definition, state))
                 continue
             decision = catchup.decide(
                 recurrence,
@@ -91,15 +89,27 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
             skips += [Skipped(definition, one) for one in decision.skips]
             after = plan.waiting(state, definition, recurrence, decision.due_at, now)
             decided = [*decision.send, *(one.last for one in decision.skips)]
-            moved.append(replace(after, water_mark=max(decided, default=state.water_mark)))
+            marks = [*decided, *([state.water_mark] if state.water_mark else [])]
+            moved.append(replace(after, water_mark=max(marks, default=None)))
         states.delete(using, [state.task for state in rows if state.task not in found])
         ledger.skip(using, skips, now)
         batch.occurrences = ledger.claim(
             using, sends, token=batch.token, lease_until=now + terms.lease, beat=terms.beat, now=now
         )
-        states.write(using, rebased, plan=True)
         states.write(using, moved, plan=False)
+        if changed:
+            plan.again(using, changed, plan.noticed(using, [one for one, _ in changed], now), now)
     return batch
+
+
+def _as_planned(definition: Definition, state: State) -> Recurrence | None:
+    """The recurrence of a task that is still what its plan was made from and can be sent; None: plan it again."""
+    if definition.copied() != state.copied:
+        return None
+    try:
+        return definition.check(state.anchor)
+    except BadDefinition:
+        return None
 
 
 def lost(using: str, terms: Terms) -> Batch:
@@ -130,8 +140,12 @@ def lost(using: str, terms: Terms) -> Batch:
             batch.occurrences.append(
                 Claimed(row.pk, definition, row.due_at, row.run, row.celery_task_id, row.claims + 1)
             )
+        batch.occurrences.sort(key=lambda one: (one.due_at, one.id))
         Occurrence.objects.using(using).filter(pk__in=keep).update(
-            claim=batch.token, lease_until=now + terms.lease, claims=F("claims") + 1, beat=terms.beat
+            claim=batch.token,
+            lease_until=now + terms.lease,
+            claims=Least(F("claims"), _MANY) + 1,
+            beat=terms.beat,
         )
     return batch
 
@@ -161,7 +175,17 @@ def _settled(
         expires=definition.ends(),
         one_off=definition.one_off,
     )
+    if reason == catchup.COALESCED and not _followed(state, row.due_at, now):
+        return None
     return (reason, "decided again after its scheduler was lost") if reason else None
+
+
+def _followed(state: State | None, due_at: datetime, now: datetime) -> bool:
+    """Whether a later time of this task has had its turn or has it now. After an edit the new rule alone does not
+    tell."""
+    if state is None:
+        return False
+    return bool((state.water_mark and state.water_mark > due_at) or (state.due_at and state.due_at <= now))
 
 
 def _skip(using: str, row: Occurrence, reason: str, detail: str) -> None:

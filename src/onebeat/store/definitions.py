@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from django.db import DataError
+
 from onebeat.core.catchup import DEFAULT, Policy
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
 from onebeat.models import PeriodicTask
 from onebeat.models.instants import to_utc
@@ -38,6 +39,13 @@ COPIED = (
     *("enabled", "one_off", "interval", "crontab", "solar", "clocked"),
     *("rule", "clocked_time", "start_time", "expires"),
 )
+
+#: What a value that no column of its kind should hold may raise on its way here: SQLite takes any value in any column,
+#: PostgreSQL an infinite timestamp.
+_UNREADABLE = (DataError, ValueError, TypeError, ArithmeticError)
+#: A number of seconds beyond this is no waiting time, and a date moved by it may be none either.
+_LONGEST = timedelta(days=366_000)
+_SHOWN = 60
 
 
 class BadDefinition(ValueError):
@@ -77,6 +85,8 @@ class Definition:
     longitude: Decimal | None
     cron: tuple[Any, ...]
     policy: Policy
+    #: Why the row could not even be read; then only `id` and `name` are its own.
+    broken: str = ""
 
     @property
     def rule(self) -> str:
@@ -122,7 +132,9 @@ class Definition:
             if self.clocked_time is None:
                 raise BadDefinition("clocked: the schedule of the task is gone or holds no time")
             return Clocked(to_utc(self.clocked_time))
-        except (RuleError, TypeError, OverflowError) as error:
+        except BadDefinition:
+            raise
+        except Exception as error:  # whatever a rule makes of values that no rule expects
             raise BadDefinition(f"{kinds[0]}: {error}") from error
 
     def arguments(self) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
@@ -137,6 +149,8 @@ class Definition:
 
     def check(self, anchor: datetime) -> Recurrence:
         """The task's recurrence if the task could be sent; raises `BadDefinition` otherwise."""
+        if self.broken:
+            raise BadDefinition(self.broken)
         self.arguments()
         if self.clocked is not None and not self.one_off:
             raise BadDefinition("one_off: a clocked task runs once; set one_off")
@@ -146,20 +160,51 @@ class Definition:
 def _decoded(name: str, text: str, kind: type) -> Any:
     try:
         value = json.loads(text or ("[]" if kind is list else "{}"))
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise BadDefinition(f"{name}: not JSON ({error})") from error
     if not isinstance(value, kind):
-        raise BadDefinition(f"{name}: must be a JSON {'list' if kind is list else 'object'}, not {text!r}")
+        raise BadDefinition(f"{name}: must be a JSON {'list' if kind is list else 'object'}, not {text[:_SHOWN]!r}")
     return value
 
 
 def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
-    """The tasks with these keys as they stand now; a key without a row is not in the answer."""
-    rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(ids)).values_list(*_FIELDS)
-    return {row[0]: _definition(row) for row in rows}
+    """The tasks with these keys as they stand now; a key without a row is not in the answer.
+
+    A row that cannot be read is in it all the same, as a definition that no check passes.
+    """
+    rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(ids))
+    try:
+        return {row[0]: _definition(row) for row in rows.values_list(*_FIELDS)}
+    except _UNREADABLE:
+        found = {}
+    for key, name in rows.values_list("pk", "name"):
+        try:
+            row = rows.filter(pk=key).values_list(*_FIELDS).first()
+            if row is not None:
+                found[key] = _definition(row)
+        except _UNREADABLE as error:
+            found[key] = _broken(key, name, f"the row cannot be read: {error}")
+    return found
 
 
 def _definition(row: tuple[Any, ...]) -> Definition:
+    """Raises one of `_UNREADABLE` for values that the engine could not go on with."""
     option = row[33:39]
     chosen = DEFAULT if option[0] is None else policy(*option[1:])
-    return Definition(*row[:27], row[27:33], chosen)  # type: ignore[call-arg]
+    one = Definition(*row[:27], row[27:33], chosen)  # type: ignore[call-arg]
+    one.copied()
+    for value in (one.expires, one.start_time, one.last_run_at, one.clocked_time):
+        if value is not None:
+            to_utc(value)
+    lives = timedelta(seconds=one.expire_seconds or 0)
+    if max(lives, chosen.jitter, chosen.grace or lives) > _LONGEST:
+        raise ValueError("a number of seconds is too large")
+    if not (isinstance(one.enabled, bool) and isinstance(one.one_off, bool) and isinstance(one.total_run_count, int)):
+        raise TypeError("enabled, one_off or total_run_count holds something else")
+    return one
+
+
+def _broken(key: int, name: str, reason: str) -> Definition:
+    nothing: tuple[Any, ...] = (None,) * 27
+    blank = Definition(*nothing, (), DEFAULT)  # type: ignore[call-arg]
+    return replace(blank, id=key, name=str(name), one_off=False, enabled=True, total_run_count=0, broken=reason)

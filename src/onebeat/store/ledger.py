@@ -46,8 +46,14 @@ class Claimed:
 
 def namespace(using: str) -> uuid.UUID:
     """The random namespace of this database's task ids, made when it is first asked for."""
-    vendors.insert_or_lose(using, Fact._meta.db_table, ["name", "value"], [[_NAMESPACE, str(uuid.uuid4())]], ["name"])
-    return uuid.UUID(Fact.objects.using(using).get(pk=_NAMESPACE).value)
+    known = Fact.objects.using(using).filter(pk=_NAMESPACE).values_list("value", flat=True)
+    value = known.first()
+    # Not inserted without a look: on MySQL an insert that loses locks the row, and each claim would wait for the other.
+    if value is None:
+        table = Fact._meta.db_table
+        vendors.insert_or_lose(using, table, ["name", "value"], [[_NAMESPACE, str(uuid.uuid4())]], ["name"])
+        value = known.get()
+    return uuid.UUID(value)
 
 
 def claim(

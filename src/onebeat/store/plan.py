@@ -7,7 +7,8 @@ nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -19,7 +20,7 @@ from onebeat.core.recurrence import Recurrence
 from onebeat.models import Change, PeriodicTask, PeriodicTasks
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.store import definitions, hints, ledger, states, vendors
-from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.definitions import COPIED, BadDefinition, Definition
 from onebeat.store.states import State
 
 logger = logging.getLogger("onebeat")
@@ -34,9 +35,16 @@ class Since:
     first: datetime
     last: datetime
 
+    def joined(self, other: Since | None) -> Since:
+        """Both together."""
+        return self if other is None else Since(min(self.first, other.first), max(self.last, other.last))
+
 
 def consume(using: str, limit: int) -> int:
-    """Plan the tasks that up to `limit` hints name, and delete those hints. Returns how many hints were seen."""
+    """Plan the tasks that up to `limit` hints name, and delete those hints. Returns how many are done.
+
+    The hint that a schedule changed becomes hints for its tasks, which the next call reads.
+    """
     with vendors.short_transaction(using):
         rows = list(
             Change.objects.using(using)
@@ -50,16 +58,14 @@ def consume(using: str, limit: int) -> int:
         since: dict[int, Since] = {}
         for pk, kind, ref, at in rows:
             if kind == Change.Kind.TASK:
-                since[ref] = (
-                    Since(min(at, since[ref].first), max(at, since[ref].last)) if ref in since else Since(at, at)
-                )
+                since[ref] = Since(at, at).joined(since.get(ref))
             else:
                 _spread(using, kind, ref, at)
                 done.append(pk)
-        held = plan(using, since, vendors.now(using))
+        held = plan(using, since, vendors.now(using), since)
         done += [pk for pk, kind, ref, _ in rows if kind == Change.Kind.TASK and ref not in held]
         Change.objects.using(using).filter(pk__in=done).delete()
-    return len(rows)
+    return len(done)
 
 
 def _spread(using: str, kind: str, schedule: int, at: datetime) -> None:
@@ -68,37 +74,66 @@ def _spread(using: str, kind: str, schedule: int, at: datetime) -> None:
     hints.changed_where(using, Change.Kind.TASK, rows, at=at)
 
 
-def plan(using: str, since: Mapping[int, Since], now: datetime) -> set[int]:
+def plan(using: str, tasks: Iterable[int], now: datetime, since: Mapping[int, Since] | None = None) -> set[int]:
     """Bring the plans of these tasks up to their definitions. Call it inside a short transaction.
 
-    Returns the tasks whose state somebody else holds at this moment: they are to be planned at the next turn.
+    `since`: when they changed; None: as hints say that are still waiting, else now. Returns the tasks whose state
+    somebody else holds at this moment: they are to be planned at the next turn.
     """
-    ids = sorted(since)
+    ids = sorted(tasks)
     mine = states.lock(using, ids)
     held = states.existing(using, ids) - mine.keys()
     # Read after the lock: a definition read before it could be older than the state it is compared with.
     found = definitions.fetch(using, [task for task in ids if task not in held])
-    gone, new, changed, dropped = [], [], [], []
-    for task in ids:
-        if task in held:
-            continue
-        definition, state = found.get(task), mine.get(task)
-        if definition is None:
-            gone.append(task)
-        elif state is None:
-            new.append(planned(definition, None, since[task], now))
-        else:
-            after = planned(definition, state, since[task], now)
-            if after != state:
-                changed.append(after)
-            if state.due_at and state.due_at <= now and after.due_at != state.due_at:
-                reason = (after.quarantine and "quarantined") or ("edited" if definition.enabled else "disabled")
-                dropped.append(ledger.Skipped(definition, Skip(state.due_at, now, reason), after.quarantine))
-    states.delete(using, gone)
+    states.delete(using, [task for task in ids if task not in held and task not in found])
+    since = noticed(using, found.values(), now) if since is None else since
+    new = [planned(one, None, since[task], now) for task, one in found.items() if task not in mine]
     states.insert(using, new)
+    again(using, [(found[task], state) for task, state in mine.items() if task in found], since, now)
+    return held
+
+
+def again(
+    using: str, tasks: Sequence[tuple[Definition, State]], since: Mapping[int, Since], now: datetime
+) -> None:
+    """Plan tasks anew whose states are locked. What was due before the change and is not any more is recorded."""
+    changed, dropped = [], []
+    for definition, state in tasks:
+        after = planned(definition, state, since[state.task], now)
+        if after != state:
+            changed.append(after)
+        last = since[state.task].last
+        # A time after the change belongs to the new definition alone: a record of it would stand in that one's way.
+        if state.due_at and state.due_at <= last and after.due_at != state.due_at:
+            reason = (after.quarantine and "quarantined") or ("edited" if definition.enabled else "disabled")
+            through = state.due_at if state.copied[COPIED.index("one_off")] else last
+            dropped.append(ledger.Skipped(definition, Skip(state.due_at, through, reason), after.quarantine))
     states.write(using, changed, plan=True)
     ledger.skip(using, dropped, now)
-    return held
+
+
+def noticed(using: str, found: Iterable[Definition], now: datetime) -> dict[int, Since]:
+    """When these tasks changed, as far as hints that nobody has read yet know; those without one changed now.
+
+    A change is often seen in the data before its hint is read. Planned from the later instant, a nominal time between
+    the two would be lost.
+    """
+    users: defaultdict[str, defaultdict[int, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for one in found:
+        users[Change.Kind.TASK][one.id].append(one.id)
+        for kind in ("interval", "crontab", "solar", "clocked"):
+            if (schedule := getattr(one, kind)) is not None:
+                users[kind][schedule].append(one.id)
+    if not users:
+        return {}
+    wanted = models.Q()
+    for kind, refs in users.items():
+        wanted |= models.Q(kind=kind, ref__in=list(refs))
+    since: dict[int, Since] = {}
+    for kind, ref, at in Change.objects.using(using).filter(wanted).values_list("kind", "ref", "at"):
+        for task in users[kind][ref]:
+            since[task] = Since(at, at).joined(since.get(task))
+    return {task: since.get(task, Since(now, now)) for task in users[Change.Kind.TASK]}
 
 
 def planned(definition: Definition, state: State | None, since: Since, now: datetime) -> State:
@@ -141,9 +176,11 @@ def _first(
         if definition.one_off and definition.total_run_count > 0:
             return None  # taken over after it ran: it stays finished
         reference = last_run or (_ALWAYS if definition.clocked is not None else since.first)
-    elif definition.clocked is not None and (state.quarantine or not _same_clock(definition, state)):
-        # One instant that somebody has just named is theirs to run, even if it has passed by the time it is read.
-        reference = state.water_mark or _ALWAYS
+    elif definition.clocked_time is not None and (state.quarantine or not _same_clock(definition, state)):
+        # One instant that somebody has just named is theirs to run, even if it has passed by the time it is read: their
+        # clock may be behind. Unless it is the one that ran last.
+        ran = state.water_mark == to_utc(definition.clocked_time)
+        reference = since.last if ran else _ALWAYS
     else:
         reference = max(since.last, state.water_mark) if state.water_mark else since.last
     return rules.first(recurrence, reference, start_time=definition.starts(), expires=definition.ends())
@@ -174,17 +211,12 @@ def quarantined(state: State, definition: Definition, reason: str, before: State
 def touch(using: str) -> None:
     """Move the old `PeriodicTasks.last_update` for those who read it: outside any user's transaction."""
     now = from_utc(vendors.now(using))
-    rows: models.QuerySet[PeriodicTasks] = PeriodicTasks._base_manager.using(using)
-    if not rows.filter(pk=1).update(last_update=now):
-        vendors.insert_or_lose(
-            using,
-            PeriodicTasks._meta.db_table,
-            ["ident", "last_update"],
-            [
-                [
-                    1,
-                    PeriodicTasks._meta.get_field("last_update").get_db_prep_save(now, vendors.connection(using)),
-                ]
-            ],
-            ["ident"],
-        )
+    rows: models.QuerySet[PeriodicTasks] = PeriodicTasks._base_manager.using(using).filter(pk=1)
+    with vendors.short_transaction(using):
+        # Somebody's open transaction may hold the row: then they move it, and nobody waits.
+        if rows.select_for_update(skip_locked=True).values_list("pk").first():
+            rows.update(last_update=now)
+        elif not rows.exists():
+            field = PeriodicTasks._meta.get_field("last_update")
+            row = [1, field.get_db_prep_save(now, vendors.connection(using))]
+            vendors.insert_or_lose(using, PeriodicTasks._meta.db_table, ["ident", "last_update"], [row], ["ident"])

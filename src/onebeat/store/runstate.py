@@ -5,17 +5,22 @@ Written late, in batches, past rows that somebody holds. Nothing is decided by t
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from django.db.models import F, Value
+from django.db.models.functions import Least
 
 from onebeat.models import Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
 from onebeat.store import definitions, states, vendors
 from onebeat.store.definitions import COPIED
+
+#: What the old column holds at most.
+_MANY = 2**31 - 1
 
 
 @dataclass(slots=True)
@@ -38,11 +43,13 @@ def flush(using: str, runs: Mapping[int, Runs]) -> set[int]:
         rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(runs))
         present = set(rows.values_list("pk", flat=True))
         free = set(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
+        alike: defaultdict[tuple[int, datetime], list[int]] = defaultdict(list)
         for task in sorted(free):
-            run = runs[task]
-            rows.filter(pk=task).update(
-                total_run_count=F("total_run_count") + run.count,
-                last_run_at=Value(from_utc(run.last), _last_run_field()),
+            alike[runs[task].count, runs[task].last].append(task)
+        for (count, last), tasks in alike.items():
+            rows.filter(pk__in=tasks).update(
+                total_run_count=Least(F("total_run_count"), _MANY - count) + count,
+                last_run_at=Value(from_utc(last), _last_run_field()),
             )
         _finish(using, free)
     return free | (set(runs) - present)
@@ -54,7 +61,8 @@ def _last_run_field() -> Any:
 
 def finish(using: str, limit: int) -> int:
     """Disable finished one-offs that a lost scheduler left enabled. Returns how many candidates were looked at."""
-    open_ones = Occurrence.objects.using(using).filter(state=Occurrence.State.CLAIMED).values("task_id")
+    # Those that have a lease are the claimed ones, and there is an index on it: the ledger is long.
+    open_ones = Occurrence.objects.using(using).filter(lease_until__isnull=False).values("task_id")
     done = TaskState.objects.using(using).filter(
         one_off=True, enabled=True, due_at=None, water_mark__isnull=False, quarantine=""
     )

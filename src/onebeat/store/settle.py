@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any
 
 from django.db import models
@@ -28,6 +29,11 @@ def refused(using: str, token: int, pk: int, detail: str) -> None:
     _held(using, token, [pk]).update(
         state=Occurrence.State.SKIPPED, reason="refused", detail=detail, claim=None, lease_until=None
     )
+
+
+def postpone(using: str, token: int, pk: int, until: datetime) -> None:
+    """Give this one back, but not before `until`."""
+    _held(using, token, [pk]).update(lease_until=until)
 
 
 def release(using: str, token: int, ids: Iterable[int]) -> int:

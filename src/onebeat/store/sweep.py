@@ -8,7 +8,6 @@ from __future__ import annotations
 from onebeat.core import clock
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 from onebeat.store import plan, runstate, states, vendors
-from onebeat.store.plan import Since
 
 #: The share of one core that it may take.
 _SHARE = 0.1
@@ -42,7 +41,7 @@ class Sweep:
         if changed:
             with vendors.short_transaction(self.using):
                 now = vendors.now(self.using)
-                plan.plan(self.using, dict.fromkeys(changed, Since(now, now)), now)
+                plan.plan(self.using, changed, now)
         self._after = upper or 0
         if upper is None:
             runstate.finish(self.using, self.size)
@@ -89,7 +88,11 @@ class Sweep:
         cron: list[str] = []
         for name in _CRON:
             cron += [f"c.{q(name)}", "' '"]
-        micro = [f"{vendors.whole(using, f'o.{name} * 1000000')}" for name in ("latitude", "longitude")]
+        # What is no number at all, and compares as one beyond every number, cannot be rounded.
+        micro = [
+            f"CASE WHEN o.{name} BETWEEN -180 AND 180 THEN {vendors.whole(using, f'o.{name} * 1000000')} ELSE '' END"
+            for name in ("latitude", "longitude")
+        ]
         every = vendors.concat(using, vendors.text(using, "i.every"), "' '", "i.period")
         solar = vendors.concat(using, "o.event", "' '", micro[0], "' '", micro[1])
         return (

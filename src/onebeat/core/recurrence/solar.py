@@ -39,6 +39,7 @@ MAX_LATITUDE = 89.9
 #: The day count of ephem starts here.
 _DAY_ZERO = datetime(1899, 12, 31, 12, tzinfo=UTC)
 _DAY = timedelta(days=1)
+_END = datetime.max.replace(tzinfo=UTC)
 #: Every event happens at least once a year everywhere: the sun's yearly range is wider than any of the
 #: horizons.
 _HALF_DAYS = 2 * 400
@@ -74,20 +75,15 @@ class Solar:
         instant = utc(instant)
         latitude, longitude = float(self.latitude), float(self.longitude)
         cut = _cut_before((instant - _DAY_ZERO) / _DAY, longitude)
-        try:
-            for number in range(cut, cut + _HALF_DAYS):
-                found = _event(self.event, latitude, longitude, number)
-                if found is not None and (moment := _instant(found)) > instant:
-                    return moment
-        except OverflowError:
-            pass
+        for number in range(cut, cut + _HALF_DAYS):
+            found = _event(self.event, latitude, longitude, number)
+            if found is not None and (moment := _instant(found)) > instant:
+                return moment if moment < _END else None
         return None
 
 
 def _cut_before(time: float, longitude: float) -> int:
-    """The last cut that is surely not later than `time`. Cut 2n is a midnight of the sun, cut 2n + 1 the noon after
-    it.
-    """
+    """The last cut that is surely not later than `time`. Even cuts are midnights of the sun, odd ones noons."""
     return math.floor((time + longitude / 360 - _SUN_IS_LATE) * 2) + 1
 
 
@@ -146,7 +142,11 @@ class _Sky:
 
 
 def _instant(time: float) -> datetime:
-    return _DAY_ZERO + timedelta(seconds=round(time * 86400))
+    """An ephem time to the second; the nearest instant that a datetime can hold, at the two ends of the calendar."""
+    try:
+        return _DAY_ZERO + timedelta(seconds=round(time * 86400))
+    except OverflowError:
+        return datetime.min.replace(tzinfo=UTC) if time < 0 else _END
 
 
 def _degrees(field: str, value: float | Decimal, limit: float) -> float:

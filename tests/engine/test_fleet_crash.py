@@ -1,0 +1,67 @@
+"""A scheduler killed at a stop point, and a broker connection cut in the middle of a batch: nothing is lost."""
+
+from __future__ import annotations
+
+import signal
+from contextlib import ExitStack
+
+import pytest
+
+from tests.engine.fleet import LIMIT, Place, Spawn, extra_copies, fleets, make_one_offs
+from tests.processes import eventually
+from tests.proxy import Proxy
+from tests.scratch import Templates
+
+pytestmark = [pytest.mark.concurrency, pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(240)]
+
+TASKS, BATCH, FLUSH = 400, 100, 50
+SETTINGS = {"lease_seconds": 2, "batch_size": BATCH, "flush_size": FLUSH, "plain_below": 10}
+
+
+def test_a_killed_scheduler_loses_nothing(templates: Templates, spawn: Spawn) -> None:
+    """Killed between claim and publish, then another between publish and settle: copies only of what the second sent."""
+    places = Place("postgresql", "redis"), Place("mariadb", "rabbitmq"), Place("sqlite", "redis")
+    with fleets(templates, spawn, *places) as found:
+        names = []
+        for fleet in found:
+            fleet.settings = SETTINGS
+            names.append(fleet.make(make_one_offs, "once", TASKS, 0.0))
+        for point, sent in (("claimed", BATCH), ("published", 3 * BATCH)):
+            dying = [fleet.spawn(fleet.environment(), "-m", "tests.engine.fleet", point, "2") for fleet in found]
+            for fleet, process in zip(found, dying, strict=True):
+                assert process.wait(LIMIT) == -signal.SIGKILL
+                assert len(fleet.collect()) == sent, f"{fleet.place}, killed at {point!r}"
+                assert not extra_copies(fleet.messages)
+        for fleet in found:
+            assert fleet.count("state = 'sent'") == 2 * BATCH  # the third batch is with the broker, and nobody knows
+            fleet.start("run")
+        for fleet, once in zip(found, names, strict=True):
+            eventually(fleet.finished, LIMIT, f"recovery on {fleet.place}")
+            fleet.stop()
+            assert not fleet.differences(once=once, copies=BATCH)
+            # The whole batch, since nothing tells which of it arrived, and nothing else.
+            assert sum(extra_copies(fleet.messages).values()) == BATCH, fleet.place
+            assert {row.claims for row in fleet.ledger()} == {1, 2}
+
+
+def test_a_connection_cut_in_the_middle_of_a_batch(templates: Templates, spawn: Spawn) -> None:
+    """Copies are at most what was in flight, and carry the same id."""
+    with ExitStack() as stack:
+        places = Place("postgresql", "redis"), Place("postgresql", "rabbitmq"), Place("sqlite", "redis")
+        work = []
+        for fleet in stack.enter_context(fleets(templates, spawn, *places)):
+            proxy = stack.enter_context(Proxy(fleet.post.url))
+            # So long a lease that only a scheduler that gives back what it could not send is done in time.
+            fleet.settings = {**SETTINGS, "batch_size": TASKS, "lease_seconds": 10 * LIMIT}
+            fleet.env = {"ONEBEAT_TEST_BROKER": proxy.url}
+            fleet.start("run")
+            fleet.wait_able()
+            work.append((fleet, proxy, fleet.make(make_one_offs, "once", TASKS, 3.0)))
+            # A message is about one kilobyte: in the third or fourth flush of eight.
+            proxy.cut_after(170_000)
+        for fleet, _, once in work:
+            eventually(lambda: fleet.count("1 = 1") == TASKS and fleet.finished(), LIMIT, f"all on {fleet.place}")
+            fleet.stop()
+            assert fleet.count("claims > 1") > 0, "the cut came too late or too early to show anything"
+            assert not fleet.differences(once=once, copies=FLUSH)
+            print(f"{fleet.place}: {sum(extra_copies(fleet.messages).values())} copies")
