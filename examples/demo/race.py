@@ -21,11 +21,10 @@ def schedule(racer: int, own: int, instants: list[str], barrier: Any, answers: A
     """One process: for each instant, what any worker of any project does."""
     from onebeat.models import ClockedSchedule, PeriodicTask
 
-    seen: dict[str, Any] = {"calls": 0, "errors": [], "created": [0] * len(instants), "tasks": [0] * len(instants)}
+    seen: dict[str, Any] = {"errors": [], "created": [0] * len(instants), "tasks": [0] * len(instants)}
     for number, text in enumerate(instants):
         barrier.wait(60)
         try:
-            seen["calls"] += 1
             clocked, created = ClockedSchedule.objects.get_or_create(clocked_time=datetime.fromisoformat(text))
             seen["created"][number] += created
             for one in range(own):

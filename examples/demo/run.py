@@ -166,17 +166,11 @@ class Demo:
         claimed = Occurrence.objects.filter(state=Occurrence.State.CLAIMED)
         middle = self.instants[len(self.instants) // 2 - 1] - timedelta(seconds=0.2)
         self.watch(lambda: datetime.now(UTC) >= middle, self._counts)
-        name = ""
-        deadline = time.monotonic() + 6
+        name, deadline = "", time.monotonic() + 6
         while not name and time.monotonic() < deadline:
             pids = list(claimed.values_list("beat__pid", flat=True))
             if pids and pids.count(pids[0]) > self.size.every_second:
-                name = beats[pids[0]]
-                time.sleep(0.02)  # let some of them reach the broker
-                # It may have got on with its work meanwhile: look again while it stands still.
-                if not self.fleet.freeze(name) or not claimed.filter(beat__pid=pids[0]).exists():
-                    self.fleet.processes[name].send_signal(signal.SIGCONT)
-                    name = ""
+                name = self._caught(beats[pids[0]])
             time.sleep(0.001)
         name = name or next(iter(SCHEDULERS))
         self.fleet.processes[name].kill()
@@ -184,6 +178,24 @@ class Demo:
         mine = claimed.filter(beat__pid=self.fleet.processes[name].pid)
         self.held = {str(key) for key in mine.values_list("celery_task_id", flat=True)}
         say(f"SIGKILL for `{name}` while it held {len(self.held)} claimed occurrences; the other one goes on")
+
+    def _caught(self, name: str) -> str:
+        """Bring a scheduler that has just claimed to a stand in the middle of its batch, with a part of it at the
+        broker; "" if it was too quick.
+        """
+        from onebeat.models import Occurrence
+
+        process = self.fleet.processes[name]
+        mine = Occurrence.objects.filter(state=Occurrence.State.CLAIMED, beat__pid=process.pid)
+        while self.fleet.freeze(name):
+            messages = sum(len(list((self.folder / place).glob("*.msg"))) for place in ("processed", "queue"))
+            if not mine.exists():
+                process.send_signal(signal.SIGCONT)
+                return ""
+            if messages > Occurrence.objects.filter(sent_at__isnull=False).count():
+                return name
+            process.send_signal(signal.SIGCONT)
+        return ""
 
     @staticmethod
     def watch(done: Callable[[], Any], text: Callable[[], str], every_seconds: float = 2, limit: float = 60) -> None:
@@ -235,11 +247,14 @@ class Demo:
         print(table(HEAD, [group.cells() for group in outcome.groups]))
         print()
         copies = outcome.groups[-1].copies
-        print(
-            f"The killed scheduler held {len(self.held)} occurrences. The other one sent them after the lease of 3 s.\n"
-            f"{copies} of them had reached the broker before the kill and so ran again, under the same task_id.\n"
-            "That is the crash gap, which the promise of at-least-once names; it is no failure."
-        )
+        if self.held:
+            print(
+                f"The killed scheduler held {len(self.held)} occurrences. The other sent them after the lease of 3 s.\n"
+                f"{copies} of them had reached the broker before the kill and so ran again, under the same task_id.\n"
+                "That is the crash gap, which the promise of at-least-once names; it is no failure."
+            )
+        else:
+            print("The killed scheduler was too quick for this machine: it held nothing at that moment.")
         for fault in faults:
             print(f"NOT HELD: {fault}")
         print(f"\n{'Not every promise held.' if faults else 'Every promise held.'} Look around: make demo-admin")

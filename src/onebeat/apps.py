@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from django.apps import AppConfig
 from django.utils.translation import gettext_lazy as _
+
+from onebeat import conf
+from onebeat.compat import alias
+
+if conf.current().import_alias:
+    alias.install()
 
 
 class OnebeatConfig(AppConfig):
     """The app `onebeat`. Its label keeps the table names, permissions and admin URLs a project has."""
 
-    name = "onebeat"
+    # By this name `apps.is_installed("django_celery_beat")` and its like ask; it is imported, so it needs the alias.
+    name = alias.NAME if alias.installed() else "onebeat"
+    # Templates, static files, translations and commands are looked for here, whatever the name.
+    path = str(Path(__file__).parent)
     label = "django_celery_beat"
     # The tables being taken over have 32-bit keys; a project's DEFAULT_AUTO_FIELD must not change them.
     default_auto_field = "django.db.models.AutoField"
@@ -22,5 +33,6 @@ class OnebeatConfig(AppConfig):
         from onebeat import checks
 
         register(checks.check_settings)
+        register(checks.check_old_distribution)
         register(checks.check_sqlite, Tags.database)
         register(checks.check_skip_locked, Tags.database)

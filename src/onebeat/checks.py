@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Warning
+from django.core.checks import CheckMessage, Error, Info, Warning
 from django.db import connections
 
 from onebeat import conf
+from onebeat.compat import alias
 
 _BUSY_SECONDS = 20
 
@@ -16,6 +18,22 @@ _BUSY_SECONDS = 20
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
     """The keys and values of `ONEBEAT`."""
     return [Error(line, id="onebeat.E001") for line in conf.problems(getattr(settings, "ONEBEAT", {}))]
+
+
+def check_old_distribution(**kwargs: Any) -> list[CheckMessage]:
+    """Both distributions are installed. Common, since others depend on django-celery-beat, and no harm in it."""
+    try:
+        found = version("django-celery-beat")
+    except PackageNotFoundError:
+        return []
+    used = "onebeat" if alias.installed() else "django-celery-beat"
+    return [
+        Info(
+            f"django-celery-beat {found} is installed as well; `import django_celery_beat` gives {used}",
+            hint="If nothing depends on it, uninstall it; else silence this line.",
+            id="onebeat.I001",
+        )
+    ]
 
 
 def check_sqlite(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:

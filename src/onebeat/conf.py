@@ -35,6 +35,8 @@ class Settings:
     run_state_seconds: float = 2.0
     #: How many tasks the sweep looks at in each poll for changes made past the ORM. 0 switches it off.
     sweep_size: int = 1000
+    #: Whether `import django_celery_beat` means onebeat. Off, the app's name is `onebeat`, not `django_celery_beat`.
+    import_alias: bool = True
 
 
 def problems(raw: Any) -> list[str]:
@@ -46,6 +48,10 @@ def problems(raw: Any) -> list[str]:
     for key, value in raw.items():
         if key not in fields:
             found.append(f"unknown key {key!r}; known are {', '.join(sorted(fields))}")
+            continue
+        if isinstance(fields[key].default, bool):
+            if not isinstance(value, bool):
+                found.append(f"{key} must be True or False, not {value!r}")
             continue
         whole = isinstance(fields[key].default, int)
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):

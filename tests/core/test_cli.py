@@ -30,7 +30,8 @@ def run(*words: str, text: str = "") -> subprocess.CompletedProcess[str]:
 
 def test_json() -> None:
     done = run(
-        "next", "--cron", "0 9 * * 1-5", "--tz", "Europe/Paris", "--after", "2026-03-28T00:00:00Z", "--count", "3", "--json"
+        "next", "--cron", "0 9 * * 1-5", "--tz", "Europe/Paris", "--after", "2026-03-28T00:00:00Z", "--count", "3",
+        "--json",
     )  # fmt: skip
     assert json.loads(done.stdout) == {"next": ["2026-03-30T07:00:00Z", "2026-03-31T07:00:00Z", "2026-04-01T07:00:00Z"]}
     assert (done.returncode, done.stderr) == (0, "")

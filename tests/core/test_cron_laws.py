@@ -87,17 +87,19 @@ def test_a_rule_whose_every_match_is_left_out_by_the_clock_ends_soon_with_none()
 
 
 @pytest.mark.parametrize(
-    ("zone", "wall", "instant"),
+    ("zone", "rule", "asked", "instant"),
     [
         # Liberia's clocks moved on by 44 minutes and 30 seconds at midnight before 7 January 1972.
-        ("Africa/Monrovia", "20 0 7 1 *", "1972-01-07T00:44:30Z"),
-        ("Africa/Monrovia", "*/50 0 7 1 *", "1972-01-07T00:50:00Z"),
+        ("Africa/Monrovia", "20 0 7 1 *", "1972-01-06T12:00Z", "1972-01-07T00:44:30Z"),
+        ("Africa/Monrovia", "*/50 0 7 1 *", "1972-01-06T12:00Z", "1972-01-07T00:50:00Z"),
+        # 00:44 was left out too, by half a minute.
+        ("Africa/Monrovia", "*/44 0 7 1 *", "1972-01-06T12:00Z", "1973-01-07T00:00:00Z"),
         # Before 1883 New York kept the time of its own sun, 4 hours, 56 minutes and 2 seconds behind.
-        ("America/New_York", "0 12 1 1 *", "1880-01-01T16:56:02Z"),
+        ("America/New_York", "0 12 1 1 *", "1879-12-31T00:00Z", "1880-01-01T16:56:02Z"),
     ],
 )
-def test_offsets_with_seconds(zone: str, wall: str, instant: str) -> None:
-    assert runs(Cron.parse(wall, zone), at(instant) - timedelta(hours=2), 1) == [instant]
+def test_offsets_with_seconds(zone: str, rule: str, asked: str, instant: str) -> None:
+    assert runs(Cron.parse(rule, zone), asked, 1) == [instant]
 
 
 def test_started_in_the_repeated_hour_each_run_comes_once() -> None:
@@ -110,3 +112,15 @@ def test_started_in_the_repeated_hour_each_run_comes_once() -> None:
             due = cron.after(due)
         now += timedelta(seconds=5)
     assert sent == [at("2026-11-01T05:15") + n * timedelta(minutes=15) for n in range(11)]
+
+
+def test_the_next_match_may_lie_in_the_repeated_hour_of_another_year() -> None:
+    """Asked in the second pass of one autumn, a wildcard rule starts the next autumn with its first pass."""
+    cron = Cron.parse("*/30 1 1-7 11 0", "America/New_York")
+    assert runs(cron, "2026-11-01T06:45Z", 4) == [
+        "2027-11-07T05:00:00Z",
+        "2027-11-07T05:30:00Z",
+        "2027-11-07T06:00:00Z",
+        "2027-11-07T06:30:00Z",
+    ]
+    assert runs(cron, "2026-11-01T05:30Z", 3)[:2] == ["2026-11-01T06:00:00Z", "2026-11-01T06:30:00Z"]

@@ -59,7 +59,7 @@ def test_every_event_comes_back_at_every_latitude(event: str, latitude: float) -
 
 
 def test_the_first_sunrise_after_the_polar_day_is_the_first_minute_the_sun_comes_up() -> None:
-    """Minute by minute through the sun's height at Tromso, where the first night after the polar day is half an hour."""
+    """Minute by minute at Tromso, where the first night after the polar day lasts half an hour."""
     place = ephem.Observer()
     place.lat, place.lon, place.pressure = "69.6492", "18.9553", 0
     sun = ephem.Sun()

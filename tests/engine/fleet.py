@@ -18,6 +18,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import pytest
@@ -63,6 +64,7 @@ class Row:
     detail: str
     message_id: str
     claims: int
+    sent_at: datetime | None
     #: Seconds until its lease ends, by the database's clock; None when it has none.
     lease: float | None
 
@@ -150,16 +152,17 @@ class Fleet:
 
         now = self.now()
         rows = self.query(
-            "SELECT id, task_name, due_at, through, state, reason, detail, celery_task_id, claims, lease_until"
+            "SELECT id, task_name, due_at, through, state, reason, detail, celery_task_id, claims, sent_at, lease_until"
             " FROM onebeat_occurrence ORDER BY due_at, id"
         )
         found = []
-        for key, task, due_at, through, state, reason, detail, message_id, claims, lease in rows:
+        for key, task, due_at, through, state, reason, detail, message_id, claims, sent_at, lease in rows:
             due, until = from_column(due_at), from_column(lease)
             assert due is not None
             left = None if until is None else (until - now).total_seconds()
             ident = str(uuid.UUID(str(message_id)))
-            found.append(Row(key, task, due, from_column(through), state, reason, detail, ident, claims, left))
+            through, sent_at = from_column(through), from_column(sent_at)
+            found.append(Row(key, task, due, through, state, reason, detail, ident, claims, sent_at, left))
         return found
 
     def collect(self) -> list[services.Message]:
@@ -167,22 +170,28 @@ class Fleet:
         self.messages += self.post.drain()
         return self.messages
 
-    def finished(self) -> bool:
-        """Whether every task has run its course: nothing waits, nothing is in somebody's hands."""
+    def finished(self, occurrences: int = 0) -> bool:
+        """Whether every task has run its course, with at least so many occurrences decided and none left claimed."""
         self.all_alive()
         waiting = self.query("SELECT COUNT(*) FROM onebeat_taskstate WHERE due_at IS NOT NULL")[0][0]
         unplanned = self.query("SELECT COUNT(*) FROM onebeat_change")[0][0]
-        return not waiting and not unplanned and not self.count("state = 'claimed'")
+        done = self.count("state <> 'claimed'")
+        return not waiting and not unplanned and done >= occurrences and not self.count("state = 'claimed'")
 
     def sent(self, task: str) -> list[datetime]:
         """The nominal times of a task that the ledger calls sent."""
         return [row.due_at for row in self.ledger() if row.task == task and row.state == "sent"]
 
+    def has_sent(self, task: str, count: int) -> bool:
+        self.all_alive()
+        return self.count(f"state = 'sent' AND task_name = '{task}'") >= count
+
     def differences(self, *, once: Collection[str] = (), every: Collection[str] = (), copies: int = 0) -> list[str]:
         """What is not as it should be, a line each; empty when all is well.
 
         `once`: tasks with exactly one occurrence, sent. `every`: tasks sent for each second from their first to their
-        last (what was due in the moment it was disabled is nobody's loss). `copies`: how many messages may be second copies of an occurrence.
+        last; what was due in the moment it was disabled is nobody's loss. `copies`: how many messages may be second
+        copies of an occurrence.
         """
         rows, messages = self.ledger(), self.collect()
         return [
@@ -252,8 +261,7 @@ def extra_copies(messages: list[services.Message]) -> Counter[str]:
 def unaccounted(rows: Iterable[Row]) -> list[str]:
     """Where an every-second task has a second that is neither sent nor skipped with a reason, or one that is both."""
     times = sorted((row.due_at, row.through or row.due_at) for row in rows)
-    pairs = zip(times, times[1:], strict=False)
-    return [f"from {last} to {first}" for (_, last), (first, _) in pairs if first - last != SECOND]
+    return [f"from {last} to {first}" for (_, last), (first, _) in pairwise(times) if first - last != SECOND]
 
 
 def _not_once(rows: list[Row], once: Collection[str]) -> list[str]:
@@ -272,8 +280,7 @@ def _gaps(task: str, rows: list[Row]) -> list[str]:
     times = [row.due_at for row in rows if row.state == "sent"]
     if not times:
         return [*lines, f"{task} was never sent"]
-    pairs = zip(times, times[1:], strict=False)
-    return lines + [f"{task} went from {one} to {other}" for one, other in pairs if other - one != SECOND]
+    return lines + [f"{task} went from {one} to {other}" for one, other in pairwise(times) if other - one != SECOND]
 
 
 # -- run in processes with Django ----------------------------------------------------------------------------------

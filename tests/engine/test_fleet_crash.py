@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from contextlib import ExitStack
+from functools import partial
 
 import pytest
 
@@ -19,7 +20,7 @@ SETTINGS = {"lease_seconds": 2, "batch_size": BATCH, "flush_size": FLUSH, "plain
 
 
 def test_a_killed_scheduler_loses_nothing(templates: Templates, spawn: Spawn) -> None:
-    """Killed between claim and publish, then another between publish and settle: copies only of what the second sent."""
+    """One killed between claim and publish, another between publish and settle: copies only of what that one sent."""
     places = Place("postgresql", "redis"), Place("mariadb", "rabbitmq"), Place("sqlite", "redis")
     with fleets(templates, spawn, *places) as found:
         names = []
@@ -36,7 +37,7 @@ def test_a_killed_scheduler_loses_nothing(templates: Templates, spawn: Spawn) ->
             assert fleet.count("state = 'sent'") == 2 * BATCH  # the third batch is with the broker, and nobody knows
             fleet.start("run")
         for fleet, once in zip(found, names, strict=True):
-            eventually(fleet.finished, LIMIT, f"recovery on {fleet.place}")
+            eventually(partial(fleet.finished, TASKS), LIMIT, f"recovery on {fleet.place}")
             fleet.stop()
             assert not fleet.differences(once=once, copies=BATCH)
             # The whole batch, since nothing tells which of it arrived, and nothing else.
@@ -60,7 +61,7 @@ def test_a_connection_cut_in_the_middle_of_a_batch(templates: Templates, spawn: 
             # A message is about one kilobyte: in the third or fourth flush of eight.
             proxy.cut_after(170_000)
         for fleet, _, once in work:
-            eventually(lambda: fleet.count("1 = 1") == TASKS and fleet.finished(), LIMIT, f"all on {fleet.place}")
+            eventually(partial(fleet.finished, TASKS), LIMIT, f"all on {fleet.place}")
             fleet.stop()
             assert fleet.count("claims > 1") > 0, "the cut came too late or too early to show anything"
             assert not fleet.differences(once=once, copies=FLUSH)

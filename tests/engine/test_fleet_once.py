@@ -6,6 +6,7 @@ ONEBEAT_TEST_ALL=1 runs every database with every broker and both numbers, 30 s 
 from __future__ import annotations
 
 import os
+from functools import partial
 from itertools import product
 
 import pytest
@@ -44,9 +45,9 @@ def test_each_due_time_once(templates: Templates, spawn: Spawn, places: tuple[Pl
             work.append((fleet, once, fleet.make(make_every_second, "every second", 20)))
         different = {}
         for fleet, once, every in work:
-            eventually(lambda: len(fleet.sent(every[0])) >= SECONDS, SECONDS + LIMIT, f"{SECONDS} s on {fleet.place}")
+            eventually(partial(fleet.has_sent, every[0], SECONDS), SECONDS + LIMIT, f"{SECONDS} s on {fleet.place}")
             fleet.make(disable, *every)
-            eventually(fleet.finished, LIMIT, f"the end of all tasks on {fleet.place}")
+            eventually(partial(fleet.finished, ONE_OFFS), LIMIT, f"the end of all tasks on {fleet.place}")
             took = fleet.stop()
             print(f"{fleet.place}: {len(fleet.collect())} messages; stopped in {took:.2f} s")
             different[str(fleet.place)] = fleet.differences(once=once, every=every)

@@ -6,10 +6,22 @@ import json
 import threading
 from contextlib import ExitStack
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
-from tests.engine.fleet import LIMIT, Place, Spawn, disable, fleets, make_every_second, make_one_offs, unaccounted
+from tests.engine.fleet import (
+    LIMIT,
+    SECOND,
+    Fleet,
+    Place,
+    Spawn,
+    disable,
+    fleets,
+    make_every_second,
+    make_one_offs,
+    unaccounted,
+)
 from tests.processes import eventually
 from tests.proxy import Proxy
 from tests.scratch import Templates
@@ -17,81 +29,71 @@ from tests.scratch import Templates
 pytestmark = [pytest.mark.concurrency, pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(240)]
 
 TASKS = 200
+PLACES = Place("postgresql", "redis", 2), Place("mariadb", "rabbitmq", 2)
+KEPT, STOPPED = "every second 0", "every second 1"
 
 
-def wait(seconds: float) -> None:
-    threading.Event().wait(seconds)
+def away_from_broker(stack: ExitStack, fleet: Fleet) -> Proxy:
+    proxy = stack.enter_context(Proxy(fleet.post.url))
+    fleet.env = {"ONEBEAT_TEST_BROKER": proxy.url}
+    return proxy
 
 
-def test_the_broker_away_for_twenty_seconds(templates: Templates, spawn: Spawn) -> None:
-    """Then each one-off is sent, an every-second task (policy `latest`) once for the past, a disabled one not at all."""
+def away_from_database(stack: ExitStack, fleet: Fleet) -> Proxy:
+    proxy = stack.enter_context(Proxy(fleet.database.kind.url))
+    fleet.env = {"ONEBEAT_TEST_DB": json.dumps({**fleet.database.settings, "HOST": "127.0.0.1", "PORT": proxy.port})}
+    return proxy
+
+
+def test_broker_and_database_away(templates: Templates, spawn: Spawn) -> None:
+    """The broker of two fleets is away for 20 s, the database of two others for 10 s. Each one-off is sent, and each
+    second of a task is sent or has its reason.
+
+    For the past of an every-second task (policy `latest`) one run is sent, and none if it was disabled meanwhile.
+    """
     with ExitStack() as stack:
-        places = Place("postgresql", "redis", 2), Place("mariadb", "rabbitmq", 2)
-        found = stack.enter_context(fleets(templates, spawn, *places))
-        proxies = [stack.enter_context(Proxy(fleet.post.url)) for fleet in found]
-        once = {}
-        for fleet, proxy in zip(found, proxies, strict=True):
-            fleet.env = {"ONEBEAT_TEST_BROKER": proxy.url}
+        lost_broker = stack.enter_context(fleets(templates, spawn, *PLACES))
+        lost_database = stack.enter_context(fleets(templates, spawn, *PLACES))
+        brokers = [away_from_broker(stack, fleet) for fleet in lost_broker]
+        databases = [away_from_database(stack, fleet) for fleet in lost_database]
+        both = [*lost_broker, *lost_database]
+        for fleet in both:
             fleet.start_all()
-        for fleet in found:
+        once = []
+        for fleet in both:
             fleet.wait_able()
             fleet.make(make_every_second, "every second", 2)
-            eventually(lambda: len(fleet.sent("every second 1")) >= 3, LIMIT, "a few regular runs")
-            once[fleet.place] = fleet.make(make_one_offs, "once", TASKS, 2.0, 20.0)
-        for proxy in proxies:
+            once.append(fleet.make(make_one_offs, "once", TASKS, 5.0, 25.0))
+        for fleet in both:
+            eventually(partial(fleet.has_sent, KEPT, 3), LIMIT, f"a few regular runs on {fleet.place}")
+        for proxy in brokers + databases:
             proxy.down()
-        went = [fleet.now() + timedelta(seconds=1) for fleet in found]
-        for fleet in found:
-            fleet.make(disable, "every second 0")
-        wait(20)
-        came = [fleet.now() for fleet in found]
-        for proxy in proxies:
-            proxy.up()
-        for fleet, down, up in zip(found, went, came, strict=True):
-            eventually(lambda: fleet.count("state = 'sent' AND task_name LIKE 'once%'") == TASKS, LIMIT, "the one-offs")
-            after = len(fleet.sent("every second 1"))
-            eventually(lambda: len(fleet.sent("every second 1")) >= after + 3, LIMIT, "regular runs again")
-            fleet.make(disable, "every second 1")
-            eventually(fleet.finished, LIMIT, f"the end on {fleet.place}")
-            fleet.stop()
-            assert not fleet.differences(once=once[fleet.place], copies=fleet.place.schedulers)
-            kept = [row for row in fleet.ledger() if row.task == "every second 1"]
-            assert not unaccounted(kept)
-            late = [row for row in kept if row.state == "sent" and down <= row.due_at < up]
-            print(f"{fleet.place}: {len(late)} late run(s); skipped", *(f"{r.reason} {r.due_at}" for r in kept if r.reason))
-            assert len(late) <= 1
-            gone = [row for row in fleet.ledger() if row.task == "every second 0"]
-            assert not [row for row in gone if row.state == "sent" and row.due_at >= down]
+        began = lost_broker[0].now()
+        threading.Event().wait(4)  # what was in flight is settled
+        for fleet in lost_broker:
+            fleet.make(disable, STOPPED)
+        for proxies, seconds in (databases, 10), (brokers, 20):
+            rest = timedelta(seconds=seconds) - (lost_broker[0].now() - began)
+            threading.Event().wait(rest.total_seconds())
+            for proxy in proxies:
+                proxy.up()
+        back = lost_broker[0].now()
+        for fleet, names in zip(both, once, strict=True):
+            _carries_on(fleet, names)
+        for fleet in lost_broker:
+            rows = [row for row in fleet.ledger() if began + SECOND < row.due_at < back - SECOND]
+            assert not [row for row in rows if row.state == "sent" and row.task in (KEPT, STOPPED)], fleet.place
+            assert "coalesced" in {row.reason for row in rows if row.task == KEPT}
+            assert not [row for row in fleet.ledger() if row.task == STOPPED and row.due_at >= back]
 
 
-def test_the_database_away_for_ten_seconds(templates: Templates, spawn: Spawn) -> None:
-    """Also the one-offs that were due meanwhile are sent once, and every second of a task is accounted for."""
-    with ExitStack() as stack:
-        places = Place("postgresql", "redis", 2), Place("mariadb", "rabbitmq", 2)
-        found = stack.enter_context(fleets(templates, spawn, *places))
-        proxies = [stack.enter_context(Proxy(fleet.database.kind.url)) for fleet in found]
-        once = {}
-        for fleet, proxy in zip(found, proxies, strict=True):
-            entry = {**fleet.database.settings, "HOST": "127.0.0.1", "PORT": proxy.port}
-            fleet.env = {"ONEBEAT_TEST_DB": json.dumps(entry)}
-            fleet.start_all()
-        for fleet in found:
-            fleet.wait_able()
-            fleet.make(make_every_second, "every second", 1)
-            eventually(lambda: len(fleet.sent("every second 0")) >= 3, LIMIT, "a few regular runs")
-            once[fleet.place] = fleet.make(make_one_offs, "once", TASKS, 2.0, 15.0)
-        for proxy in proxies:
-            proxy.down()
-        wait(10)
-        for proxy in proxies:
-            proxy.up()
-        for fleet in found:
-            eventually(lambda: fleet.count("state = 'sent' AND task_name LIKE 'once%'") == TASKS, LIMIT, "the one-offs")
-            after = len(fleet.sent("every second 0"))
-            eventually(lambda: len(fleet.sent("every second 0")) >= after + 3, LIMIT, "regular runs again")
-            fleet.make(disable, "every second 0")
-            eventually(fleet.finished, LIMIT, f"the end on {fleet.place}")
-            fleet.stop()
-            # What was sent when the database went could not be recorded: a flush of each scheduler at most.
-            assert not fleet.differences(once=once[fleet.place], copies=100 * fleet.place.schedulers)
-            assert not unaccounted(row for row in fleet.ledger() if row.task == "every second 0")
+def _carries_on(fleet: Fleet, once: list[str]) -> None:
+    eventually(lambda: fleet.count("state = 'sent' AND task_name LIKE 'once%'") == TASKS, LIMIT, "the one-offs")
+    after = len(fleet.sent(KEPT))
+    eventually(partial(fleet.has_sent, KEPT, after + 3), LIMIT, f"regular runs again on {fleet.place}")
+    fleet.make(disable, KEPT, STOPPED)
+    eventually(fleet.finished, LIMIT, f"the end on {fleet.place}")
+    fleet.stop()
+    # What was sent when the database went could not be recorded: a flush of each scheduler at most.
+    assert not fleet.differences(once=once, copies=100 * fleet.place.schedulers), fleet.place
+    assert not unaccounted(row for row in fleet.ledger() if row.task == KEPT), fleet.place

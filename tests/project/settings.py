@@ -8,7 +8,7 @@ ONEBEAT_TEST_TIME_ZONE  TIME_ZONE (default "UTC")
 ONEBEAT_TEST_CELERY_TIMEZONE  CELERY_TIMEZONE (default: as TIME_ZONE)
 ONEBEAT_TEST_TZ_AWARE   DJANGO_CELERY_BEAT_TZ_AWARE, 1 or 0 (default 1)
 ONEBEAT_TEST_SETTINGS   ONEBEAT as JSON (default {})
-ONEBEAT_TEST_IMPORTS    modules with more tasks, separated by spaces (default none)
+ONEBEAT_TEST_CELERY     more settings of Celery as JSON, each with its prefix CELERY_ (default {})
 ONEBEAT_TEST_APP        the line in INSTALLED_APPS that the tests of switching change (default "onebeat")
 """
 
@@ -80,7 +80,7 @@ ONEBEAT = json.loads(os.environ.get("ONEBEAT_TEST_SETTINGS", "{}"))
 CELERY_BROKER_URL = os.environ.get("ONEBEAT_TEST_BROKER", "memory://")
 CELERY_TASK_DEFAULT_QUEUE = os.environ.get("ONEBEAT_TEST_QUEUE", "celery")
 CELERY_TIMEZONE = os.environ.get("ONEBEAT_TEST_CELERY_TIMEZONE", TIME_ZONE)
-CELERY_IMPORTS = os.environ.get("ONEBEAT_TEST_IMPORTS", "").split()
 CELERY_TASK_IGNORE_RESULT = True
 CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+globals().update(json.loads(os.environ.get("ONEBEAT_TEST_CELERY", "{}")))

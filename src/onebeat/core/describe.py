@@ -17,18 +17,20 @@ Translate = Callable[[str], str]
 
 #: More clock times than this are a list that nobody reads.
 _MAX_TIMES = 6
+_SECOND = timedelta(seconds=1)
 _UNITS = (
     (timedelta(days=1), "every day", "every %(n)s days"),
     (timedelta(hours=1), "every hour", "every %(n)s hours"),
     (timedelta(minutes=1), "every minute", "every %(n)s minutes"),
-    (timedelta(seconds=1), "every second", "every %(n)s seconds"),
+    (_SECOND, "every second", "every %(n)s seconds"),
     (timedelta(microseconds=1), "every microsecond", "every %(n)s microseconds"),
 )
 
 
 def describe(recurrence: Recurrence, _: Translate = str) -> str:
-    """The recurrence in words, with its zone. Never raises: what has no words, or a broken translation, is shown
-    raw.
+    """The recurrence in words, with its zone.
+
+    Never raises: what has no words, or a broken translation of them, is shown raw.
     """
     try:
         match recurrence:
@@ -40,7 +42,7 @@ def describe(recurrence: Recurrence, _: Translate = str) -> str:
             case Clocked():
                 return _("once at %(time)s") % {"time": f"{recurrence.instant:%Y-%m-%d %H:%M:%S} UTC"}
             case Solar():
-                event = _(recurrence.event.replace("_", " "))
+                event = _(_event(recurrence.event))
                 place = f"{recurrence.latitude}, {recurrence.longitude}"
                 return _("at %(event)s at %(place)s") % {"event": event, "place": place}
     except Exception:  # a describer must not take a page down with it
@@ -72,11 +74,18 @@ def note(cron: Cron, run: datetime, _: Translate = str) -> str:
     return text % {"time": f"{local:%H:%M}"}
 
 
+def _event(name: str) -> str:
+    first, _, kind = name.partition("_")
+    return f"{kind} {first}" if first in ("dawn", "dusk") else name.replace("_", " ")
+
+
 def _interval(interval: Interval, _: Translate) -> str:
     for unit, one, many in _UNITS:
         n, rest = divmod(interval.period, unit)
         if not rest:
             return _(one) if n == 1 else _(many) % {"n": n}
+        if n and unit == _SECOND:
+            return _(many) % {"n": interval.period / unit}
     raise AssertionError("a period is a whole number of microseconds")
 
 

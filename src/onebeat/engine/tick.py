@@ -77,8 +77,10 @@ class Engine:
         """
         self._record()
         self._give_back()
-        now = vendors.now(self.using)
         ready = self.dispatcher.ready()
+        now = vendors.now(self.using)  # after the broker was asked, which may take seconds: able from now on
+        if not ready:
+            self._failing_since = None
         self.presence.seen(now, ready, self._failing_since)
         self._plan()
         if ready:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.db import models
@@ -20,10 +22,20 @@ def with_its_one_task(collector: Collector, field: Any, sub_objs: Any, using: st
         users[getattr(task, field.attname)].append(task)
     shared = [task for tasks in users.values() if len(tasks) > 1 for task in tasks]
     if shared:
-        names = ", ".join(repr(getattr(task, "name", task.pk)) for task in shared)
-        raise ProtectedError(
-            f"{len(shared)} tasks use this {field.remote_field.model._meta.verbose_name}: {names}. "
-            "Give them another schedule or delete them first.",
-            set(shared),
-        )
+        raise ProtectedError("several tasks use it", set(shared))
     models.CASCADE(collector, field, sub_objs, using)
+
+
+@contextmanager
+def naming_tasks(model: type[models.Model]) -> Iterator[None]:
+    """The error of a refused deletion with the tasks' names in it; Django's collector drops the words it was given."""
+    try:
+        yield
+    except ProtectedError as error:
+        names = sorted(str(getattr(task, "name", task)) for task in error.protected_objects)
+        shown = ", ".join(map(repr, names[:10])) + (" and more" if len(names) > 10 else "")
+        raise ProtectedError(
+            f"{len(names)} tasks share this {model._meta.verbose_name}: {shown}. "
+            "Give them another schedule or delete them first.",
+            error.protected_objects,
+        ) from error

@@ -43,6 +43,7 @@ __all__ = [
     "PositiveIntegerField",
     "SmallIntegerField",
     "TextField",
+    "WholeField",
     "WordField",
     "ZoneField",
     "default_zone",
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     AnyField = models.Field[Any, Any]
     CronText = CharField[str | int | Iterable[int | str], str]
     JSONText = TextField[Any, str]
+    WholeNumber = IntegerField[float | str, int]
     WordText = CharField[str, str]
     Coordinate = DecimalField[Decimal | float | str, Decimal]
     ClockTime = DateTimeField[datetime | str, datetime]
@@ -111,7 +113,7 @@ if not TYPE_CHECKING:
     DateTimeField = ClockTime = _quiet(models.DateTimeField)
     DecimalField = Coordinate = _quiet(models.DecimalField)
     ForeignKey = _quiet(models.ForeignKey)
-    IntegerField = _quiet(models.IntegerField)
+    IntegerField = WholeNumber = _quiet(models.IntegerField)
     PositiveIntegerField = _quiet(models.PositiveIntegerField)
     SmallIntegerField = _quiet(models.SmallIntegerField)
     TextField = JSONText = _quiet(models.TextField)
@@ -159,10 +161,21 @@ class JSONTextField(Canonical, JSONText):
         """The text. Raises ValidationError, naming the value's type, for what JSON cannot hold."""
         if isinstance(value, dict | list | tuple):
             try:
-                return json.dumps(value)
-            except (TypeError, ValueError) as error:
+                return json.dumps(value, allow_nan=False)
+            except (TypeError, ValueError, RecursionError) as error:
                 raise ValidationError(f"JSON cannot hold this: {error}", code="invalid") from error
         return super().to_python(value)
+
+
+class WholeField(Canonical, WholeNumber):
+    """A whole number. Django's own field makes 1 of 1.5."""
+
+    def to_python(self, value: Any) -> Any:
+        """The number. Raises ValidationError if it has a fraction or is none."""
+        number = super().to_python(value)
+        if isinstance(value, float | Decimal) and number != value:
+            raise ValidationError(f"A whole number is needed, not {value}.", code="invalid")
+        return number
 
 
 class WordField(Canonical, WordText):

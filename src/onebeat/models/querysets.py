@@ -9,8 +9,8 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
 from onebeat.models import rules
-from onebeat.models.value import clean_values
-from onebeat.store import hints
+from onebeat.models.edits import clean_values, plain
+from onebeat.store import hints, vendors
 
 if TYPE_CHECKING:
     from onebeat.models.tasks import PeriodicTask
@@ -36,24 +36,27 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
         with transaction.atomic(using=self.db):
             made = super().bulk_create(tasks, *args, **kwargs)
             hints.changed(self.db, "task", [task.pk for task in made])
-            if any(task.pk is None for task in made):  # MySQL, or ignored conflicts: the keys are not told
-                named = self.model._base_manager.using(self.db).filter(name__in=[task.name for task in made])
+            untold = [task.name for task in made if task.pk is None]  # MySQL, or ignored conflicts
+            for start in range(0, len(untold), 500):
+                named = self.model._base_manager.using(self.db).filter(name__in=untold[start : start + 500])
                 hints.changed_where(self.db, "task", named)
         return made
 
     def bulk_update(self, objs: Iterable[PeriodicTask], fields: Iterable[str], batch_size: int | None = None) -> int:
         """As Django's."""
         tasks, names = list(objs), list(fields)
-        if "clocked" in names and "one_off" not in names:
+        clocked = bool({"clocked", "clocked_id"} & set(names))
+        if clocked and "one_off" not in names:
             names.append("one_off")
         for task in tasks:
-            if "clocked" in names:
+            if clocked:
                 _once_if_clocked(task)
             rules.check_task(task, names)
         self._for_write = True
         with transaction.atomic(using=self.db):
-            done = super().bulk_update(tasks, names, batch_size)
-            hints.changed(self.db, "task", [task.pk for task in tasks])
+            done = plain(self).bulk_update(tasks, names, batch_size)
+            if set(names) - UNPLANNED:
+                hints.changed(self.db, "task", [task.pk for task in tasks])
         return done
 
     def update(self, **kwargs: Any) -> int:
@@ -67,11 +70,11 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
                     raise ValidationError({name: error}) from error
         if kwargs.get("clocked", kwargs.get("clocked_id")) is not None:
             kwargs.setdefault("one_off", True)
-        broken = rules.broken_by_update(kwargs)
         self._for_write = True
-        with transaction.atomic(using=self.db):
-            if broken is not None and self.filter(broken[0]).exists():
-                raise ValidationError(broken[1])
+        with vendors.writing(self.db):
+            for rows, errors in rules.broken_by_update(kwargs):
+                if self.filter(rows).exists():
+                    raise ValidationError(errors)
             if kwargs.keys() - UNPLANNED:
                 hints.changed_where(self.db, "task", self)
             return super().update(**kwargs)

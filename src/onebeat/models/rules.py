@@ -30,14 +30,19 @@ def check_json(name: str, text: Any) -> None:
     default.
     """
     kind = JSON_FIELDS[name]
-    if text in ("", None):
+    if text == "":
         return
     try:
-        value = json.loads(text)
-    except (TypeError, ValueError) as error:
+        value = json.loads(text, parse_constant=_no_json)
+    except (TypeError, ValueError, RecursionError) as error:
         raise ValidationError(f"{name} must be a JSON {_KINDS[kind]}; this is not JSON: {error}") from error
     if not isinstance(value, kind):
         raise ValidationError(f"{name} must be a JSON {_KINDS[kind]}; this is {text}")
+
+
+def _no_json(word: str) -> None:
+    # Python reads NaN and Infinity; workers in other languages do not.
+    raise ValueError(f"{word} is no JSON number")
 
 
 def check_task(task: PeriodicTask, touched: Collection[str] | None = None) -> None:
@@ -83,28 +88,38 @@ def chosen(task: PeriodicTask, name: str) -> bool:
     return getattr(task, f"{name}_id") is not None or task._state.fields_cache.get(name) is not None
 
 
-def broken_by_update(values: dict[str, Any]) -> tuple[Q, dict[str, str]] | None:
-    """Which rows would be left without exactly one schedule, or clocked and not one-off, by `update(**values)`.
-
-    Returns the condition on the rows as they are now, and the errors to raise if any row meets it; None: none can.
+def broken_by_update(values: dict[str, Any]) -> list[tuple[Q, dict[str, str]]]:
+    """The rows that `update(**values)` would leave without exactly one schedule, clocked and not one-off, or with two
+    ends: conditions on the rows as they are now, each with the errors to raise if a row meets it.
     """
-    given = {
-        name: values.get(name, values.get(f"{name}_id")) for name in SCHEDULES if {name, f"{name}_id"} & values.keys()
-    }
-    if given:
-        new = [name for name, value in given.items() if value is not None]
-        kept = [name for name in SCHEDULES if name not in given]
-        if len(new) > 1:
-            return Q(), dict.fromkeys(new, _SEVERAL)
-        if new:
-            clash = Q()
-            for name in kept:
-                clash |= Q(**{f"{name}__isnull": False})
-            return (clash, {new[0]: _SEVERAL}) if kept else None
-        lone = Q()
-        for name in kept:
-            lone |= Q(**{f"{name}__isnull": False})
-        return (~lone if kept else Q()), {next(iter(given)): _NONE}
-    if values.get("one_off") is False:
-        return Q(clocked__isnull=False), {"one_off": _ONE_OFF}
-    return None
+    found: list[tuple[Q, dict[str, str]]] = []
+    given = {name: _given(values, name) for name in SCHEDULES if {name, f"{name}_id"} & values.keys()}
+    new = [name for name, value in given.items() if value is not None]
+    kept = _any_of([name for name in SCHEDULES if name not in given])
+    if len(new) > 1:
+        found.append((Q(), dict.fromkeys(new, _SEVERAL)))
+    elif new and len(given) < len(SCHEDULES):
+        found.append((kept, {new[0]: _SEVERAL}))
+    elif given and not new:
+        found.append((~kept if len(given) < len(SCHEDULES) else Q(), {next(iter(given)): _NONE}))
+    if values.get("one_off") is False and ("clocked" not in given or "clocked" in new):
+        found.append((Q() if "clocked" in new else Q(clocked__isnull=False), {"one_off": _ONE_OFF}))
+    ends = [name for name in ("expires", "expire_seconds") if values.get(name) is not None]
+    if ends:
+        both = Q()
+        for name in {"expires", "expire_seconds"} - values.keys():
+            both &= Q(**{f"{name}__isnull": False})
+        if len(ends) == 2 or both:
+            found.append((both, {"expire_seconds": _EXPIRES}))
+    return found
+
+
+def _given(values: dict[str, Any], name: str) -> Any:
+    return values.get(name, values.get(f"{name}_id"))
+
+
+def _any_of(names: list[str]) -> Q:
+    found = Q()
+    for name in names:
+        found |= Q(**{f"{name}__isnull": False})
+    return found

@@ -66,9 +66,9 @@ class IntervalSchedule(ScheduleValue):
     MICROSECONDS = MICROSECONDS
     PERIOD_CHOICES = PERIOD_CHOICES
 
-    every = fields.IntegerField(
+    every = fields.WholeField(
         _("how many"),
-        validators=[MinValueValidator(1)],
+        validators=[MinValueValidator(1), MaxValueValidator(2**31 - 1)],  # the column's width, SQLite's is wider
         help_text=_("Length of the interval, counted in the unit below."),
     )
     period = fields.WordField(

@@ -11,6 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from onebeat.models import fields, rules
 from onebeat.models.deletion import with_its_one_task
+from onebeat.models.edits import for_form
 from onebeat.models.querysets import UNPLANNED, PeriodicTaskQuerySet
 from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.store import hints
@@ -161,14 +162,22 @@ class PeriodicTask(models.Model):
         """
         return rules.schedule_errors(self)
 
-    def clean(self) -> None:
-        """Part of `full_clean`."""
-        super().clean()
-        rules.check_task(self)
+    def clean_fields(self, exclude: Any = None) -> None:
+        """Part of `full_clean`: the rules too. A form for fewer fields gets what is wrong with the others as about the
+        whole.
+        """
+        super().clean_fields(exclude)
+        with for_form(self, exclude):
+            rules.check_task(self)
 
     def save(self, **kwargs: Any) -> None:
         """Save, and leave a hint for the engine in the same transaction. Raises `ValidationError` naming the field."""
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
+        deferred = self.get_deferred_fields()
+        if deferred and kwargs.get("update_fields") is None and not kwargs.get("force_insert"):
+            # As Django's: of an object that was read in part, that part is written.
+            loaded = [field for field in self._meta.concrete_fields if not field.primary_key]
+            kwargs["update_fields"] = frozenset(field.name for field in loaded if field.attname not in deferred)
         touched = kwargs.get("update_fields")
         rules.check_task(self, touched)
         with transaction.atomic(using=using, savepoint=False):

@@ -5,18 +5,17 @@ A new object with a value that exists adopts the existing row. An edit into anot
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TypeVar
 
-from django.core.exceptions import FieldDoesNotExist, ValidationError
+from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, router, transaction
 from django.db.models import signals
 
 from onebeat.core.errors import RuleError
-from onebeat.store import hints, unique, vendors
-
-logger = logging.getLogger("onebeat")
+from onebeat.models.deletion import naming_tasks
+from onebeat.models.edits import clean_values, edit, for_form, plain, taken
+from onebeat.store import unique, vendors
 
 S = TypeVar("S", bound="ScheduleValue")
 
@@ -51,30 +50,38 @@ class ScheduleQuerySet(models.QuerySet[S]):
 
         If another row holds the edited value already, that row is the answer and nothing is edited.
         """
-        before = self._value(kwargs, None)
         after = self._value(kwargs, defaults)
-        if before is None or after is None:
+        if after is None:
             return super().update_or_create(defaults, create_defaults, **kwargs)
-        if create_defaults is None:
-            create_defaults = defaults
-        if not defaults or before.value() == after.value():
-            return self.get_or_create(create_defaults, **kwargs)
         self._for_write = True
         using = self.db
+        fields: list[Any] = [self.model._meta.get_field(name) for name in self.model.VALUE]
+        whole = all(field.name in kwargs or field.has_default() for field in fields)
+        before = self._value(kwargs, None) if defaults and whole else None
+        if before is not None and before.value() != after.value():
+            row = vendors.retrying(using, lambda: self._edited(using, before, after))
+            if row is not None:
+                return row, False
+        return self.get_or_create(defaults if create_defaults is None else create_defaults, **kwargs)
 
-        def work() -> S | None:
-            with transaction.atomic(using=using):
-                rows = self.using(using).filter(**dict(zip(before.VALUE, before.value(), strict=True)))
-                row = rows.select_for_update().order_by("pk").first()
-                if row is None or unique.find(using, after, after.VALUE) is not None:
-                    return None
-                for name, value in zip(after.VALUE, after.value(), strict=True):
-                    setattr(row, name, value)
+    def _edited(self, using: str, before: S, after: S) -> S | None:
+        """The row of one value after it was given another; None if there is none, or if another row holds that."""
+        with vendors.writing(using):
+            rows = self.using(using).filter(**dict(zip(before.VALUE, before.value(), strict=True)))
+            row = rows.select_for_update().order_by("pk").first()
+            if row is None or after.twin(using) is not None:
+                return None
+            for name, value in zip(after.VALUE, after.value(), strict=True):
+                setattr(row, name, value)
+            try:  # somebody may have inserted it since the look
                 row.save(using=using)
-                return row
-
-        row = vendors.retrying(using, work)
-        return (row, False) if row is not None else self.get_or_create(create_defaults, **kwargs)
+            except IntegrityError:
+                return None
+            except ValidationError as error:
+                if getattr(error, "code", "") != "unique":
+                    raise
+                return None
+            return row
 
     def bulk_create(self, objs: Iterable[S], *args: Any, **kwargs: Any) -> list[S]:
         """As Django's; each object gets the primary key of the one row that holds its value."""
@@ -82,11 +89,11 @@ class ScheduleQuerySet(models.QuerySet[S]):
         for instance in instances:
             instance.clean_value()
         self._for_write = True
-        new = [one for one in instances if one.pk is None]
-        if len(new) < len(instances):
-            rest = [one for one in instances if one.pk is not None]
-            super().bulk_create(rest, *args, **kwargs)
-        unique.insert_or_adopt_many(self.db, new, self.model.VALUE)
+        for instance in instances:
+            if instance.pk is not None and (twin := instance.twin(self.db)) is not None:
+                unique.adopt(self.db, instance, twin.pk)
+        super().bulk_create([one for one in instances if one.pk is not None and one._state.adding], *args, **kwargs)
+        unique.insert_or_adopt_many(self.db, [one for one in instances if one.pk is None], self.model.VALUE)
         return instances
 
     def bulk_update(self, objs: Iterable[S], fields: Iterable[str], batch_size: int | None = None) -> int:
@@ -95,21 +102,37 @@ class ScheduleQuerySet(models.QuerySet[S]):
         for instance in instances:
             instance.clean_value()
         self._for_write = True
-        with transaction.atomic(using=self.db), _named_collision():
-            done = super().bulk_update(instances, names, batch_size)
-            hints.changed(self.db, self.model.KIND, [one.pk for one in instances])
-        return done
+        with edit(self.model, self.db, [one.pk for one in instances], lambda: instances):
+            return plain(self).bulk_update(instances, names, batch_size)
 
     def update(self, **kwargs: Any) -> int:
         """As Django's. Raises `ValidationError` for a value that is no schedule or that another row holds."""
         clean_values(self.model, kwargs)
         self._for_write = True
-        with transaction.atomic(using=self.db), _named_collision():
-            if kwargs.keys() & set(self.model.VALUE):
-                hints.changed_where(self.db, self.model.KIND, self)
+        if not kwargs.keys() & set(self.model.VALUE):
             return super().update(**kwargs)
+        values = {name: value for name, value in kwargs.items() if not hasattr(value, "resolve_expression")}
+
+        def wanted() -> Iterator[S]:
+            for row in self.model._base_manager.using(self.db).filter(pk__in=keys):
+                for name, value in values.items():
+                    setattr(row, name, value)
+                yield row
+
+        with vendors.writing(self.db):
+            keys = list(self.order_by().values_list("pk", flat=True))
+            with edit(self.model, self.db, keys, wanted):
+                return super().update(**kwargs)
 
     update.alters_data = True  # type: ignore[attr-defined]
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """As Django's. Raises `ProtectedError`, naming them, if several tasks use one of the schedules."""
+        with naming_tasks(self.model):
+            return super().delete()
+
+    delete.alters_data = True  # type: ignore[attr-defined]
+    delete.queryset_only = True  # type: ignore[attr-defined]
 
     def _value(self, kwargs: dict[str, Any], defaults: Mapping[str, Any] | None) -> S | None:
         """The new object that these arguments describe; None if they are more than a value (a lookup, a key, a
@@ -157,10 +180,11 @@ class ScheduleValue(models.Model):
         if errors:
             raise ValidationError(errors)
 
-    def clean(self) -> None:
-        """Part of `full_clean`: the rule as a whole."""
-        super().clean()
-        self.clean_value()
+    def clean_fields(self, exclude: Any = None) -> None:
+        """Part of `full_clean`: the rule as a whole too."""
+        super().clean_fields(exclude)
+        with for_form(self, exclude):
+            self.clean_value()
 
     def validate_unique(self, exclude: Any = None) -> None:
         """Part of `full_clean`: a new object may have a value that exists, since saving it adopts that row."""
@@ -172,91 +196,76 @@ class ScheduleValue(models.Model):
         if not self._state.adding:
             super().validate_constraints(exclude)
 
+    def unique_error_message(self, model_class: Any, unique_check: Any) -> ValidationError:
+        """As Django's; for the value, it names the row that holds it."""
+        if set(unique_check) == set(self.VALUE):
+            return taken(self.twin(self._state.db or router.db_for_write(type(self), instance=self)))
+        return super().unique_error_message(model_class, unique_check)
+
+    def twin(self, using: str) -> Any:
+        """Another row that holds this value; None if there is none."""
+        rows = type(self)._base_manager.using(using).filter(**dict(zip(self.VALUE, self.value(), strict=True)))
+        return (rows if self.pk is None else rows.exclude(pk=self.pk)).order_by("pk").first()
+
     def save(self, **kwargs: Any) -> None:
         """Save, or adopt the row that holds this value. Raises `ValidationError` for a value that is no schedule, and
         for an edit into a value that another row holds."""
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         names = kwargs.get("update_fields")
-        if names is None or set(names) & set(self.VALUE):
-            self.clean_value()
-        if self._state.adding and self._is_plain():
-            if self.pk is not None:
-                twin = unique.find(using, self, self.VALUE)
-                if twin is not None:
-                    unique.adopt(using, self, twin)
-            else:
-                self._insert_or_adopt(using, always_signal=True)
-                return
-        with transaction.atomic(using=using), _named_collision():
-            self._refuse_twin(using)
+        if names is not None and not set(names) & set(self.VALUE):
             super().save(**kwargs)
-            hints.changed(using, self.KIND, [self.pk])
-        self._warn_shared(using)
+            return
+        self.clean_value()
+        if self._meta.parents:  # the parent part of somebody's child model
+            super().save(**kwargs)
+        elif self.pk is None:
+            self._insert_or_adopt(using, always_signal=True)
+        elif self._state.adding:
+            self._insert_with_key(using, kwargs)
+        elif (stored := self._stored(using)) == self.value():
+            # Nothing to write, and so no lock that would make another transaction wait for this one.
+            self._state.db = using
+            self._signal(signals.pre_save, using, update_fields=names)
+            self._signal(signals.post_save, using, update_fields=names, created=False)
+        elif stored is None:
+            super().save(**kwargs)
+        else:
+            with edit(type(self), using, [self.pk], lambda: [self]):
+                super().save(**kwargs)
+
+    def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
+        """As Django's. Raises `ProtectedError`, naming them, if several tasks use it."""
+        with naming_tasks(type(self)):
+            return super().delete(using, keep_parents)
+
+    def _stored(self, using: str) -> tuple[Any, ...] | None:
+        return type(self)._base_manager.using(using).filter(pk=self.pk).values_list(*self.VALUE).first()
+
+    def _signal(self, signal: signals.ModelSignal, using: str, **extra: Any) -> None:
+        signal.send(sender=type(self), instance=self, raw=False, using=using, **extra)
 
     def _insert_or_adopt(self, using: str, *, always_signal: bool) -> bool:
         """Adopt the row of this value or insert it, with Django's signals; returns whether it was inserted."""
-        key = None
-        if not always_signal and not vendors.connection(using).in_atomic_block:
-            key = vendors.retrying(using, lambda: unique.find(using, self, self.VALUE))
-        if key is not None:
+        key, created = unique.look(using, self, self.VALUE), False
+        if key is None or always_signal:
+            self._signal(signals.pre_save, using, update_fields=None)
+        if key is None:
+            created = unique.insert_or_adopt(using, self, self.VALUE)
+        else:
             unique.adopt(using, self, key)
-            return False
-        sender, extra = type(self), {"raw": False, "using": using, "update_fields": None}
-        signals.pre_save.send(sender=sender, instance=self, **extra)
-        created = unique.insert_or_adopt(using, self, self.VALUE)
         if created or always_signal:
-            signals.post_save.send(sender=sender, instance=self, created=created, **extra)
+            self._signal(signals.post_save, using, update_fields=None, created=created)
         return created
 
-    def _is_plain(self) -> bool:
-        """Whether this is a row of its own table alone, and not the parent part of somebody's child model."""
-        return not self._meta.parents
-
-    def _refuse_twin(self, using: str) -> None:
-        rows = type(self)._base_manager.using(using).exclude(pk=self.pk)
-        twin = rows.filter(**dict(zip(self.VALUE, self.value(), strict=True))).order_by("pk").first()
+    def _insert_with_key(self, using: str, kwargs: dict[str, Any]) -> None:
+        try:
+            twin = self.twin(using)
+            if twin is None:
+                with transaction.atomic(using=using):
+                    super().save(**kwargs)
+        except IntegrityError:
+            twin = self.twin(using)
+            if twin is None:
+                raise
         if twin is not None:
-            raise ValidationError(_taken(f"{self._meta.verbose_name} {twin.pk} ({twin})"), code="unique")
-
-    def _warn_shared(self, using: str) -> None:
-        tasks = self.periodictask_set.using(using).order_by("name")  # type: ignore[attr-defined]
-        names = list(tasks.values_list("name", flat=True)[:11])
-        if len(names) > 1:
-            more = " and more" if len(names) > 10 else ""
-            logger.warning(
-                "%s %s was edited in place; it is shared by the tasks %s%s",
-                self._meta.verbose_name, self.pk, ", ".join(names[:10]), more,
-            )  # fmt: skip
-
-
-def clean_values(model: type[models.Model], values: dict[str, Any]) -> None:
-    """Validate the plain values of an `update()` on their fields. Raises `ValidationError`."""
-    errors: dict[str, Any] = {}
-    for name, value in values.items():
-        try:
-            field = model._meta.get_field(name)
-        except FieldDoesNotExist:
-            continue
-        if hasattr(value, "resolve_expression") or field.is_relation:
-            continue
-        try:
-            values[name] = field.clean(value, None)  # type: ignore[union-attr]
-        except ValidationError as error:
-            errors[name] = error.error_list
-    if errors:
-        raise ValidationError(errors)
-
-
-def _taken(row: str) -> str:
-    return f"{row} has this value already. Use that row: a schedule is shared by every task that runs on it."
-
-
-class _named_collision:
-    """Turns the unique constraint's error for an edit into a ValidationError."""
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
-        if isinstance(error, IntegrityError):
-            raise ValidationError(_taken("Another row"), code="unique") from error
+            unique.adopt(using, self, twin.pk)

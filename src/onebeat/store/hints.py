@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import models
 
 from onebeat.store import vendors
@@ -38,7 +39,10 @@ def changed_where(using: str, kind: str, rows: models.QuerySet[Any, Any], at: da
     now, params = vendors.clock_sql(using)
     if at is not None:
         now, params = "%s", [vendors.to_column(vendors.connection(using).vendor, at)]
-    sql, where = rows.order_by().values_list("pk").query.get_compiler(using).as_sql()
+    try:
+        sql, where = rows.order_by().values_list("pk").query.get_compiler(using).as_sql()
+    except EmptyResultSet:  # `none()`, or a filter that Django knows to match nothing
+        return
     columns = vendors.quoted(using, "kind", "ref", "at")
     with vendors.connection(using).cursor() as cursor:
         cursor.execute(

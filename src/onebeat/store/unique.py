@@ -9,21 +9,23 @@ This module knows no model: models stand on it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
-from typing import Any, TypeVar
+from typing import Any
 
 from django.db import OperationalError, models, transaction
+from django.utils import timezone
 
 from onebeat.store import vendors
-
-M = TypeVar("M", bound=models.Model)
 
 #: How often a row may vanish between losing to it and reading it before somebody is told.
 _TRIES = 20
 #: How many values are looked up in one statement.
 _PORTION = 200
+
+Key = tuple[Any, ...]
 
 
 def find(using: str, instance: models.Model, value: Sequence[str]) -> Any:
@@ -34,6 +36,11 @@ def find(using: str, instance: models.Model, value: Sequence[str]) -> Any:
     """
     rows = type(instance)._base_manager.using(using).filter(**{name: getattr(instance, name) for name in value})
     return rows.order_by("pk").values_list("pk", flat=True).first()
+
+
+def look(using: str, instance: models.Model, value: Sequence[str]) -> Any:
+    """As `find`; None as well where looking may not come before the write that follows."""
+    return vendors.retrying(using, lambda: find(using, instance, value)) if vendors.may_read_first(using) else None
 
 
 def insert_or_adopt(using: str, instance: models.Model, value: Sequence[str]) -> bool:
@@ -54,22 +61,17 @@ def adopt(using: str, instance: models.Model, key: Any) -> None:
 
 
 def _insert_or_find(using: str, instance: models.Model, value: Sequence[str]) -> tuple[Any, bool]:
-    link = vendors.connection(using)
-    # In a deferred transaction of SQLite a read before the write fails the upgrade of the lock at once ("database is
-    # locked") when another connection has written meanwhile; a write waits for its turn.
-    if not (link.vendor == "sqlite" and link.in_atomic_block):
-        key = find(using, instance, value)
-        if key is not None:
-            return key, False
-    table, pk, columns, row = _insertable(using, instance)
+    meta = instance._meta
+    pk: Any = meta.pk
     unique = _columns(instance, value)
+    columns, row = _row(using, instance)
     for _ in range(_TRIES):
-        key, created = vendors.insert_one_or_find(using, table, columns, row, unique, pk)
+        key, created = vendors.insert_one_or_find(using, meta.db_table, columns, row, unique, pk.column)
         if key is None:
             key = find(using, instance, value)
         if key is not None:
             return key, created
-    raise OperationalError(f"{table}: a row with this value came and went {_TRIES} times while it was read")
+    raise OperationalError(f"{meta.db_table}: a row with this value came and went {_TRIES} times while it was read")
 
 
 def _columns(instance: models.Model, names: Sequence[str]) -> list[str]:
@@ -77,54 +79,66 @@ def _columns(instance: models.Model, names: Sequence[str]) -> list[str]:
     return [field.column for field in fields]
 
 
-def _insertable(using: str, instance: models.Model) -> tuple[str, str, list[str], list[Any]]:
-    """Table, primary key column, columns and values to insert; brings the instance's values to canonical form."""
-    link, meta = vendors.connection(using), instance._meta
-    pk: Any = meta.pk
-    fields: list[Any] = [field for field in meta.local_concrete_fields if not field.primary_key]
+def _row(using: str, instance: models.Model) -> tuple[list[str], list[Any]]:
+    """Columns and values to insert; brings the instance's values to canonical form."""
+    link = vendors.connection(using)
+    fields: list[Any] = [field for field in instance._meta.local_concrete_fields if not field.primary_key]
     row = [field.get_db_prep_save(field.pre_save(instance, True), link) for field in fields]
-    return meta.db_table, pk.column, [field.column for field in fields], row
+    return [field.column for field in fields], row
 
 
 def insert_or_adopt_many(using: str, instances: Iterable[models.Model], value: Sequence[str]) -> None:
     """The same for many new instances of one model, in few statements. Keys are taken in sorted order by everybody, so
     that two transactions never wait for each other in a circle."""
-    by_row: dict[tuple[Any, ...], list[models.Model]] = {}
-    table = ""
-    columns: list[str] = []
+    same: dict[Key, list[models.Model]] = {}
     for instance in instances:
-        table, _, columns, values = _insertable(using, instance)
-        by_row.setdefault(tuple(values), []).append(instance)
-    rows = sorted(by_row, key=lambda row: tuple(map(str, row)))
-    if not rows:
-        return
-    unique = _columns(by_row[rows[0]][0], value)
-
-    def work() -> dict[tuple[Any, ...], Any]:
-        with transaction.atomic(using=using, savepoint=False):
-            vendors.insert_or_lose(using, table, columns, rows, unique)
-            return _keys(using, [by_row[row][0] for row in rows], value)
-
-    keys = vendors.retrying(using, work)
-    for row in rows:
-        for instance in by_row[row]:
-            adopt(using, instance, keys[_comparable(instance, value)])
+        same.setdefault(_key(using, instance, value), []).append(instance)
+    ones = {key: same[key][0] for key in sorted(same)}
+    found = vendors.retrying(using, lambda: _insert_or_find_many(using, ones, value))
+    for key, equals in same.items():
+        for instance in equals:
+            adopt(using, instance, found[key])
 
 
-def _keys(using: str, instances: Sequence[models.Model], value: Sequence[str]) -> dict[tuple[Any, ...], Any]:
-    """The primary keys of the rows that hold these values."""
-    keys: dict[tuple[Any, ...], Any] = {}
+def _insert_or_find_many(using: str, ones: Mapping[Key, models.Model], value: Sequence[str]) -> dict[Key, Any]:
+    # What is there already needs no write, and a row that is not written is not locked.
+    found = _seen(using, list(ones.values()), value) if vendors.may_read_first(using) else {}
+    absent = {key: one for key, one in ones.items() if key not in found}
+    if not absent:
+        return found
+    with transaction.atomic(using=using, savepoint=False):
+        first = next(iter(absent.values()))
+        columns, _ = _row(using, first)
+        rows = [_row(using, one)[1] for one in absent.values()]
+        vendors.insert_or_lose(using, first._meta.db_table, columns, rows, _columns(first, value))
+        found |= _seen(using, list(absent.values()), value)
+        for key, one in absent.items():
+            if key not in found:  # deleted since, or MySQL's snapshot is older than the winner
+                found[key], _ = _insert_or_find(using, one, value)
+    return found
+
+
+def _seen(using: str, instances: Sequence[models.Model], value: Sequence[str]) -> dict[Key, Any]:
+    """The primary keys of the rows that hold these values, of those that are to be seen."""
+    keys: dict[Key, Any] = {}
     for start in range(0, len(instances), _PORTION):
         part = instances[start : start + _PORTION]
         wanted = reduce(or_, (models.Q(**{name: getattr(one, name) for name in value}) for one in part))
-        rows = type(part[0])._base_manager.using(using).filter(wanted)
-        if vendors.connection(using).vendor == "mysql":
-            # Under REPEATABLE READ only a locking read sees what was committed after the transaction's snapshot.
-            rows = rows.select_for_update()
-        for row in rows.order_by("-pk"):
-            keys[_comparable(row, value)] = row.pk
+        for row in type(part[0])._base_manager.using(using).filter(wanted).order_by("-pk"):
+            keys[_key(using, row, value)] = row.pk
     return keys
 
 
-def _comparable(instance: models.Model, value: Sequence[str]) -> tuple[Any, ...]:
-    return tuple(str(instance._meta.get_field(name).to_python(getattr(instance, name))) for name in value)  # type: ignore[union-attr]
+def _key(using: str, instance: models.Model, value: Sequence[str]) -> Key:
+    """The value as the column holds it, so that it is the same, and sorts the same, however it is spelt."""
+    link = vendors.connection(using)
+    fields: list[Any] = [instance._meta.get_field(name) for name in value]
+    return tuple(_utc(field.get_db_prep_save(field.pre_save(instance, False), link)) for field in fields)
+
+
+def _utc(value: Any) -> Any:
+    if not isinstance(value, datetime):
+        return value
+    if timezone.is_naive(value):
+        value = timezone.make_aware(value, timezone.get_default_timezone())
+    return value.astimezone(UTC)

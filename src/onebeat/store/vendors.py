@@ -84,25 +84,54 @@ def now(using: str) -> datetime:
 # -- transactions and errors ------------------------------------------------------------------------------------------
 
 
+def in_transaction(using: str) -> bool:
+    """Whether a caller's transaction is open: only that caller can undo what is done now, or run it again."""
+    link = connection(using)
+    return link.in_atomic_block or not link.get_autocommit()
+
+
+def may_read_first(using: str) -> bool:
+    """Whether a look may come before a write.
+
+    In a deferred transaction of SQLite it may not: the upgrade of the lock fails at once ("database is locked") when
+    another connection has written since the look, while a write that comes first waits for its turn.
+    """
+    link = connection(using)
+    if link.vendor != "sqlite" or not in_transaction(using):
+        return True
+    return getattr(link, "transaction_mode", None) in ("IMMEDIATE", "EXCLUSIVE")
+
+
+@contextmanager
+def writing(using: str) -> Iterator[None]:
+    """`atomic()` for a block that reads before it writes: a transaction of SQLite that begins here takes the write lock
+    first.
+    """
+    link = connection(using)
+    if link.vendor != "sqlite" or link.in_atomic_block:
+        with transaction.atomic(using=using):
+            yield
+        return
+    link.ensure_connection()  # which sets the mode
+    # The mode counts when the transaction begins, so it is put back before any statement of the block runs.
+    before = getattr(link, "transaction_mode", None)
+    link.transaction_mode = "IMMEDIATE"  # type: ignore[attr-defined]
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(transaction.atomic(using=using))
+        finally:
+            link.transaction_mode = before  # type: ignore[attr-defined]
+        yield
+
+
 @contextmanager
 def short_transaction(using: str) -> Iterator[None]:
     """A transaction of the engine's own: every statement sees what is committed, and SQLite takes its write lock
     first.
     """
     link = connection(using)
-    if link.in_atomic_block:
-        with transaction.atomic(using=using):
-            yield
-        return
-    if link.vendor == "sqlite":
-        # The mode counts when the transaction begins, so it is put back before any statement of the block runs.
-        before = getattr(link, "transaction_mode", None)
-        link.transaction_mode = "IMMEDIATE"  # type: ignore[attr-defined]
-        with ExitStack() as stack:
-            try:
-                stack.enter_context(transaction.atomic(using=using))
-            finally:
-                link.transaction_mode = before  # type: ignore[attr-defined]
+    if link.in_atomic_block or link.vendor == "sqlite":
+        with writing(using):
             yield
         return
     if link.vendor == "mysql":
@@ -130,10 +159,12 @@ def retryable(error: BaseException) -> bool:
 def retrying(using: str, work: Callable[[], T], *, limit_seconds: float = 30.0) -> T:
     """Run `work`, and run it again with back-off while the database asks for that; inside a transaction, run it once.
 
-    A transaction is lost as a whole, so only whoever opened it can run it again: the database's own error reaches them.
+    A transaction is lost as a whole, so only whoever opened it can run it again: the database's own error reaches them,
+    and `atomic()` will not commit what is left of it.
     """
-    if connection(using).in_atomic_block:
-        return work()
+    if in_transaction(using):
+        with transaction.mark_for_rollback_on_error(using=using):
+            return work()
     deadline = clock.monotonic() + limit_seconds
     pause = 0.002
     while True:
@@ -146,8 +177,7 @@ def retrying(using: str, work: Callable[[], T], *, limit_seconds: float = 30.0) 
         pause = min(pause * 2, 0.25)
 
 
-# -- statements
-# ------------------------------------------------------------------------------------------------------------
+# -- statements --------------------------------------------------------------------------------------------------------
 
 
 def quoted(using: str, *names: str) -> str:

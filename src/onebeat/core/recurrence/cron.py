@@ -135,9 +135,7 @@ class Cron:
         return None
 
     def _in_repeat(self, local: datetime, wall: datetime | None) -> datetime | None:
-        """As `_real`, asked from `local` in a stretch of wall time that comes twice; `wall` is the next match after
-        it.
-        """
+        """As `_real` for `wall`, the next match, asked from `local` in a stretch of wall time that comes twice."""
         change = transition(local)
         end = (change + offset(local.replace(fold=0))).replace(tzinfo=self.tz)
         if self._rule.fixed:

@@ -44,7 +44,8 @@ def _by_name(text: str) -> ZoneInfo:
 
 @lru_cache(maxsize=1)
 def _names() -> dict[str, str]:
-    return {name.casefold(): name for name in zoneinfo.available_timezones()}
+    # "localtime" is another zone on another host, and "Factory" says that none was chosen.
+    return {name.casefold(): name for name in zoneinfo.available_timezones() - {"localtime", "Factory"}}
 
 
 def offset(moment: datetime) -> timedelta:

@@ -1,0 +1,48 @@
+"""`django_celery_beat.utils`."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.timezone import is_aware
+from django.utils.timezone import template_localtime as now_localtime
+from kombu.utils.imports import symbol_by_name
+
+__all__ = ["NEVER_CHECK_TIMEOUT", "aware_now", "is_aware", "is_database_scheduler", "make_aware", "now", "now_localtime"]
+
+#: Seconds that stand for "never" in an answer of `is_due`.
+NEVER_CHECK_TIMEOUT = 100_000_000
+
+
+def make_aware(value: datetime) -> datetime:
+    """An aware time in the current zone: a naive one is UTC with USE_TZ, and wall clock of TIME_ZONE without."""
+    if timezone.is_naive(value):
+        value = timezone.make_aware(value, UTC if settings.USE_TZ else timezone.get_default_timezone())
+    return timezone.localtime(value) if settings.USE_TZ else value
+
+
+def now() -> datetime:
+    """The present instant as people's columns hold one; aware unless DJANGO_CELERY_BEAT_TZ_AWARE is off."""
+    if getattr(settings, "DJANGO_CELERY_BEAT_TZ_AWARE", True):
+        return now_localtime(timezone.now())  # type: ignore[no-any-return, no-untyped-call]
+    return timezone.now()
+
+
+def aware_now() -> datetime:
+    """The present instant, aware, in the current zone."""
+    return timezone.localtime(datetime.now(UTC))
+
+
+def is_database_scheduler(scheduler: Any) -> bool:
+    """Whether this value of `CELERY_BEAT_SCHEDULER`, a name or a class, is a scheduler on this database."""
+    if not scheduler:
+        return False
+    from onebeat.celery.beat import Scheduler
+
+    if scheduler in ("onebeat", "django"):
+        return True
+    found = symbol_by_name(scheduler)
+    return isinstance(found, type) and issubclass(found, Scheduler)

@@ -1,0 +1,276 @@
+"""Taking the schedules of a django-celery-beat database over: what stands in the way, what would be merged, the
+migration's operation that merges and adds the constraint, and the record of it.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.apps import apps as installed
+from django.apps.registry import Apps
+from django.core.management.base import CommandError
+from django.db import models, transaction
+from django.db.migrations.operations import AddConstraint
+
+from onebeat.core import clock
+from onebeat.store import catalog, constrain, merge, spelling, vendors
+from onebeat.store.merge import Report, Table
+
+LABEL = "django_celery_beat"
+TABLES = (*("intervalschedule", "crontabschedule", "solarschedule", "clockedschedule"), "periodictask", "periodictasks")
+#: The columns that are a schedule's value, and the constraint's name.
+VALUES: dict[str, tuple[str, ...]] = {
+    "interval": ("every", "period"),
+    "crontab": ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone"),
+    "clocked": ("clocked_time",),
+}
+#: The engine's copies of definitions follow a merge, so that it does not look like somebody's edit.
+_COPIES = "onebeat_taskstate"
+_FACTS = "onebeat_fact"
+_SECONDS_BETWEEN_LINES = 5.0
+
+
+class CannotAdopt(CommandError):
+    """Something in the database stands in the way; nothing of it was changed. The message has a line for each."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        super().__init__("\n  ".join(["This database cannot be taken over as it is. Nothing was changed.", *lines]))
+
+
+def constraint(kind: str) -> str:
+    """The name of a kind's unique constraint."""
+    return f"onebeat_{kind}_value"
+
+
+def table(using: str, kind: str, registry: Apps) -> Table:
+    """A schedule table with everything in the database that refers to it. Raises LookupError before its migration."""
+    meta = registry.get_model(LABEL, f"{kind}schedule")._meta
+    pk: Any = meta.pk
+    found = catalog.references(using, meta.db_table, pk.column, {installed, registry})
+    if catalog.exists(using, _COPIES, kind):
+        found.append(catalog.Reference(vendors.quoted(using, _COPIES), kind))
+    return Table(using, kind, meta.db_table, pk.column, VALUES[kind], tuple(found))
+
+
+def waiting(using: str, registry: Apps) -> list[Table]:
+    """The tables that are there and have no constraint yet."""
+    found = []
+    for kind in VALUES:
+        try:
+            meta = registry.get_model(LABEL, f"{kind}schedule")._meta
+        except LookupError:
+            continue
+        if catalog.exists(using, meta.db_table):
+            one = table(using, kind, registry)
+            if not constrain.present(one, constraint(kind)):
+                found.append(one)
+    return found
+
+
+def obstacles(using: str, registry: Apps) -> list[str]:
+    """What stands in the way, one line each: columns that nobody here would fill, and groups that cannot be merged.
+
+    Looks at the database as it is and changes nothing. `registry` has the models as its tables are.
+    """
+    lines = []
+    for name in TABLES:
+        try:
+            model = registry.get_model(LABEL, name)
+        except LookupError:
+            continue
+        if catalog.exists(using, model._meta.db_table):
+            lines += catalog.misfits(using, model)
+    if lines:
+        return lines
+    for one in waiting(using, registry):
+        if any(each.keys or each.identity for each in one.references):
+            lines += _tried(one, lambda one=one: list(merge.collisions(one)))[1]  # type: ignore[misc]
+    return lines
+
+
+def stop_if_impossible(using: str, registry: Apps) -> None:
+    """Raises `CannotAdopt` naming all `obstacles`."""
+    if lines := obstacles(using, registry):
+        raise CannotAdopt(lines)
+
+
+def _tried(one: Table, look: Callable[[], Any]) -> tuple[Report, Any]:
+    """What `look` sees when every value has its one spelling; nothing of it stays."""
+    report = Report()
+    with vendors.short_transaction(one.using):
+        merge.respell(one, report, 0, _silent)
+        found = look()
+        transaction.set_rollback(True, using=one.using)
+    return report, found
+
+
+def _silent(line: str) -> None:
+    pass
+
+
+def check(using: str, registry: Apps) -> dict[str, Any]:
+    """What `migrate` would do to this database, as the report that it would leave; nothing is changed."""
+    found: dict[str, Any] = {"stops": obstacles(using, registry)}
+    for one in waiting(using, registry) if not found["stops"] else ():
+        report, (foreseen, shown) = _tried(one, lambda one=one: _foreseen(one))  # type: ignore[misc]
+        report.add(foreseen)
+        found[one.kind] = _as_json(report, shown)
+    return found
+
+
+def _foreseen(one: Table) -> tuple[Report, list[dict[str, Any]]]:
+    report = merge.foreseen(one)
+    return report, _shown(one, report)
+
+
+def _shown(one: Table, report: Report) -> list[dict[str, Any]]:
+    """The rows that stand for others, those with the most first, and how many tasks share each."""
+    keys = [key for key, _ in report.kept.most_common(merge.NAMED)]
+    texts, tasks = merge.values(one, keys), merge.sharing(one, keys, f"{LABEL}_periodictask")
+    return [
+        {"id": key, "value": texts[key], "merged": report.kept[key], "tasks": tasks[key]}
+        for key in keys if key in texts
+    ]  # fmt: skip
+
+
+def _as_json(report: Report, shown: list[dict[str, Any]]) -> dict[str, Any]:
+    return {
+        "respelled": report.respelled,
+        "merged": report.merged,
+        "groups": len(report.kept),
+        "kept": shown,
+        "repointed": dict(report.repointed),
+        "read_otherwise": [
+            {"id": key, "value": text, "why": why} for key, (text, why) in sorted(report.read_otherwise.items())
+        ],
+    }
+
+
+# -- the migration -------------------------------------------------------------------------------------------------
+
+
+class MergeAndConstrain(AddConstraint):
+    """AddConstraint for a schedule table, which first merges its duplicates. For a migration that is not atomic.
+
+    May be stopped at any point and run again. Raises `CannotAdopt` before anything is changed.
+    """
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        using = schema_editor.connection.alias
+        model = to_state.apps.get_model(app_label, self.model_name)
+
+        def plain() -> None:
+            AddConstraint.database_forwards(self, app_label, schema_editor, from_state, to_state)
+
+        if schema_editor.collect_sql or not self.allow_migrate_model(using, model):
+            return plain()
+        stop_if_impossible(using, to_state.apps)
+        kind = self.model_name_lower.removesuffix("schedule")
+        one = table(using, kind, to_state.apps)
+        if not constrain.present(one, self.constraint.name):
+            _unify(one, self.constraint.name, plain)
+        return None
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        with vendors.writing(schema_editor.connection.alias):
+            super().database_backwards(app_label, schema_editor, from_state, to_state)
+
+
+def _unify(one: Table, name: str, plain: Callable[[], None]) -> None:
+    report, tell = Report(), _teller()
+    try:
+        with merge.impatient(one.using):
+            seen = merge.respell(one, report, 0, tell)
+            merge.merge_most(one, report, tell)
+            done = constrain.from_index(one, name)
+            while not done and constrain.large(one) and (turns := 3):
+                tell(f"{one.kind}: building the index")
+                done = constrain.beside_writers(one, name)
+                turns -= 1
+                if not done:
+                    merge.merge_most(one, report, tell)
+        if not done:
+            _finish(one, name, report, seen, plain)
+    finally:
+        _record(one, report)
+
+
+def _finish(one: Table, name: str, report: Report, seen: int, plain: Callable[[], None]) -> None:
+    latest = Report()
+
+    def last() -> None:
+        nonlocal latest
+        latest = Report()  # what an attempt did that was given up is undone
+        merge.respell(one, latest, seen, _silent)
+        latest.add(merge.merge(one))
+
+    constrain.under_lock(one, name, last, plain)
+    report.add(latest)
+
+
+def _teller() -> Callable[[str], None]:
+    """Says on the standard error stream how far it is, now and then, when it takes long."""
+    last = clock.monotonic()
+
+    def tell(line: str) -> None:
+        nonlocal last
+        if clock.monotonic() - last > _SECONDS_BETWEEN_LINES:
+            last = clock.monotonic()
+            sys.stderr.write(f"\n  onebeat: {line}")
+            sys.stderr.flush()
+
+    return tell
+
+
+def _record(one: Table, report: Report) -> None:
+    """Keep the report in the database, joined with that of an earlier run that was stopped."""
+    if not (report.respelled or report.merged or report.read_otherwise):
+        return
+    name = f"adopted_{one.kind}"
+    for (text,) in one.rows(f"SELECT value FROM {one.quoted(_FACTS)} WHERE name = %s", [name]):
+        old = json.loads(text)
+        kept = Counter({row["id"]: row["merged"] for row in old["kept"]})
+        report.add(Report(old["respelled"], old["merged"], kept, Counter(old["repointed"])))
+    text = json.dumps(_as_json(report, _shown(one, report)))
+    with vendors.short_transaction(one.using), vendors.connection(one.using).cursor() as cursor:
+        cursor.execute(f"DELETE FROM {one.quoted(_FACTS)} WHERE name = %s", [name])
+        cursor.execute(f"INSERT INTO {one.quoted(_FACTS)} (name, value) VALUES (%s, %s)", [name, text])
+
+
+def recorded(using: str) -> dict[str, Any]:
+    """What was merged when this database was taken over, by kind; {} if nothing was, or it is not migrated yet."""
+    if not catalog.exists(using, _FACTS):
+        return {}
+    found = {}
+    with vendors.connection(using).cursor() as cursor:
+        cursor.execute(f"SELECT name, value FROM {vendors.quoted(using, _FACTS)} WHERE name LIKE 'adopted%%'", [])
+        for name, text in cursor.fetchall():
+            found[name.removeprefix("adopted_")] = json.loads(text)
+    return found
+
+
+def lines(found: dict[str, Any], *, done: bool) -> list[str]:
+    """A report for people."""
+    would = "" if done else "would be "
+    told = [f"STOPS: {line}" for line in found.get("stops", ())]
+    for kind, one in found.items():
+        if kind == "stops":
+            continue
+        told.append(
+            f"{kind}: {one['merged']} duplicates of {one['groups']} rows {would}merged, {one['respelled']} rows "
+            f"{would}respelled"
+        )
+        told += [f"  {name}: {count} rows {would}pointed at the kept row" for name, count in one["repointed"].items()]
+        told += [
+            f"  {kind} {row['id']} ({row['value']}) stands for {row['merged']} more, used by {row['tasks']} tasks"
+            for row in one["kept"]
+        ]
+        told += [f"  {kind} {row['id']} ({row['value']}): {row['why']}" for row in one["read_otherwise"]]
+    return told or ["nothing to merge"]
+
+
+_ = (models, spelling)

@@ -1,0 +1,74 @@
+"""One spelling for each value of a schedule row that was taken over: what the models' fields would have stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC
+from functools import lru_cache
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from onebeat.core.errors import RuleError
+from onebeat.core.recurrence import Cron, canonical_field, zone
+from onebeat.core.recurrence.fields import KINDS
+from onebeat.core.recurrence.lenient import read_taken_over
+
+Values = tuple[str, ...]
+
+#: The width of the narrowest column of a crontab.
+_ALWAYS_FITS = 64
+
+
+def interval(values: Values) -> Values:
+    """(unit,) in small letters, without space around it."""
+    return (values[0].strip().lower(),)
+
+
+@lru_cache(maxsize=8192)
+def crontab(values: Values) -> Values:
+    """The five fields and the zone, canonical. A row that Celery could not read, or that means something else to the
+    grammar of new rows, stays as it is: nobody's task may change its meaning by being tidied.
+    """
+    if why_read_otherwise(values):
+        return values
+    fields = [canonical_field(name, text) for name, text in zip(KINDS, values[:5], strict=True)]
+    fits = all(len(new) <= max(len(old), _ALWAYS_FITS) for new, old in zip(fields, values[:5], strict=True))
+    return (*fields, zone(values[5]).key) if fits else values
+
+
+@lru_cache(maxsize=8192)
+def why_read_otherwise(values: Values) -> str:
+    """Why the grammar of new rows does not read a crontab row as Celery did, in one line; empty if it does."""
+    reading = read_taken_over(*values[:5], tz=values[5])
+    if reading.verdict == "kept":
+        return ""
+    try:
+        Cron(*values)
+    except RuleError as error:
+        now = "is refused now as well" if reading.verdict == "disabled" else f"is refused now: {error}"
+    else:
+        now = "runs now" if reading.verdict == "disabled" else "has another meaning now"
+    return f"{reading.why}; it {now}"
+
+
+def clocked(values: Values) -> Values:
+    """SQLite's text of an instant, as Django writes it. Other databases have a type for it."""
+    try:
+        moment = parse_datetime(values[0])
+    except ValueError:
+        return values
+    if moment is None or (timezone.is_aware(moment) and not settings.USE_TZ):
+        return values
+    if timezone.is_aware(moment):
+        moment = timezone.make_naive(moment, UTC)
+    return (str(moment),)
+
+
+#: For each kind: the columns whose spelling varies, and what makes the one spelling.
+SPELLED: dict[str, tuple[Sequence[str], Callable[[Values], Values]]] = {
+    "interval": (("period",), interval),
+    "crontab": ((*KINDS, "timezone"), crontab),
+    "clocked": (("clocked_time",), clocked),
+}

@@ -1,0 +1,81 @@
+"""Stricter isolation: where a row can be returned it is; where none can, the database's own error says to run again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.concurrency.links import with_isolation
+from tests.concurrency.test_unique_race import check, race, rows_of_every_kind
+from tests.concurrency.values import KINDS, WAYS
+from tests.processes import processes, run_python
+from tests.scratch import Scratch
+
+pytestmark = pytest.mark.concurrency
+
+LEVELS = ["repeatable read", "serializable"]
+
+
+def behind_a_snapshot() -> dict[str, list[Any]]:
+    """Ask, in a transaction whose snapshot is older, for values that another connection has committed since.
+
+    Gives for each kind and way what the winner and the loser got: keys, or the error's class and code.
+    """
+    from django.db import transaction
+
+    from tests.concurrency.links import other, sqlstate
+    from tests.concurrency.values import model, obtain, value
+
+    found = {}
+    for number, (kind, way) in enumerate((kind, way) for kind in KINDS for way in (*WAYS, "bulk_create")):
+        rows = model(kind).objects
+        try:
+            with transaction.atomic():
+                rows.count()
+                winner = rows.using(other()).create(**value(kind, number)).pk
+                if way == "bulk_create":
+                    loser = rows.bulk_create([model(kind)(**value(kind, number))])[0].pk
+                else:
+                    loser = obtain(kind, way, number)[0].pk
+        except Exception as error:
+            loser = [type(error).__name__, sqlstate(error)]
+        again = model(kind)(**value(kind, number))
+        again.save()
+        found[f"{kind} {way}"] = [winner, loser, again.pk]
+    return found
+
+
+def test_an_old_snapshot_of_postgresql_gets_its_own_error(database: Scratch) -> None:
+    if database.vendor != "postgresql":
+        pytest.skip("PostgreSQL's answer; MariaDB's is the next test")
+    for level in LEVELS:
+        found = run_python(with_isolation(database, level), behind_a_snapshot)
+        assert {name: loser for name, (_, loser, _) in found.items()} == dict.fromkeys(
+            found, ["OperationalError", "40001"]
+        )
+        assert [name for name, (winner, _, again) in found.items() if winner != again] == []
+        run_python(database.env, forget)
+
+
+def test_an_old_snapshot_of_mariadb_gets_the_row(database: Scratch) -> None:
+    if database.vendor != "mysql":
+        pytest.skip("MariaDB's answer; PostgreSQL's is the test before")
+    found = run_python(with_isolation(database, "repeatable read"), behind_a_snapshot)
+    assert len(found) == len(KINDS) * (len(WAYS) + 1)
+    assert [name for name, keys in found.items() if len(set(map(str, keys))) != 1] == []
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_outside_a_transaction_it_is_tried_again(database: Scratch, level: str) -> None:
+    if database.vendor == "sqlite":
+        pytest.skip("SQLite has one level, and it is tested as it is")
+    outcomes = processes(16, with_isolation(database, level), race, 10, False, limit_seconds=120)
+    check(outcomes, run_python(database.env, rows_of_every_kind), 10)
+
+
+def forget() -> None:
+    from tests.concurrency.values import model
+
+    for kind in KINDS:
+        model(kind).objects.all().delete()
