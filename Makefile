@@ -11,7 +11,7 @@ LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emi
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help .venv test lint demo demo-admin bench test-matrix lock clean
+.PHONY: help .venv test lint demo demo-admin bench oracle test-matrix lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -19,6 +19,7 @@ help:
 	@echo 'make test         all tests, on every database and broker found here'
 	@echo 'make lint         ruff, mypy, import contracts'
 	@echo 'make bench        the benchmark'
+	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make lock         write requirements/*.txt again; LOCK_ARGS=--upgrade for newer versions'
 	@echo 'make clean        remove what these made'
@@ -60,7 +61,11 @@ demo-admin: .venv/installed
 	$(BIN)/python examples/demo/admin.py
 
 bench: .venv/installed
+	@$(BIN)/pip install --quiet croniter
 	$(BIN)/python benchmarks/run.py
+
+oracle: .venv/installed
+	ONEBEAT_ORACLE_ROUNDS=40000 $(BIN)/python -m pytest --timeout 3600 tests/core/test_oracle.py
 
 test-matrix: .venv/installed
 	@MARK='$(MARK)' PYTEST_ARGS='$(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix

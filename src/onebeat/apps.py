@@ -34,5 +34,5 @@ class OnebeatConfig(AppConfig):
 
         register(checks.check_settings)
         register(checks.check_old_distribution)
-        register(checks.check_sqlite, Tags.database)
+        register(checks.check_sqlite)
         register(checks.check_skip_locked, Tags.database)

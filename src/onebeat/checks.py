@@ -7,10 +7,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning
-from django.db import connections
+from django.db import connections, router
 
 from onebeat import conf
-from onebeat.compat import alias
+from onebeat.compat.alias import installed
+from onebeat.models import TaskState
 
 _BUSY_SECONDS = 20
 
@@ -26,7 +27,7 @@ def check_old_distribution(**kwargs: Any) -> list[CheckMessage]:
         found = version("django-celery-beat")
     except PackageNotFoundError:
         return []
-    used = "onebeat" if alias.installed() else "django-celery-beat"
+    used = "onebeat" if installed() else "django-celery-beat"
     return [
         Info(
             f"django-celery-beat {found} is installed as well; `import django_celery_beat` gives {used}",
@@ -36,12 +37,11 @@ def check_old_distribution(**kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-def check_sqlite(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+def check_sqlite(**kwargs: Any) -> list[CheckMessage]:
     """SQLite's deferred transactions fail with "database is locked" where a wait would do."""
     found: list[CheckMessage] = []
-    for alias in databases or ():
-        if connections[alias].vendor != "sqlite":
-            continue
+    alias = router.db_for_write(TaskState)
+    if connections[alias].vendor == "sqlite":
         options = connections[alias].settings_dict.get("OPTIONS", {})
         if str(options.get("transaction_mode") or "").upper() not in ("IMMEDIATE", "EXCLUSIVE"):
             found.append(

@@ -58,6 +58,13 @@ def problems(raw: Any) -> list[str]:
             found.append(f"{key} must be {'a whole number' if whole else 'a number of seconds'}, not {value!r}")
         elif value < 0 or (value == 0 and key != "sweep_size"):
             found.append(f"{key} must be above zero, not {value!r}")
+    if not found:
+        given = Settings(**raw)
+        if given.away_seconds < 2 * given.poll_interval:
+            found.append(
+                f"away_seconds ({given.away_seconds:g}) must be twice poll_interval ({given.poll_interval:g}) or more: "
+                "a scheduler that sleeps so long would count as away"
+            )
     return found
 
 
@@ -67,7 +74,10 @@ def current() -> Settings:
     raw = getattr(django_settings, "ONEBEAT", {})
     if not isinstance(raw, dict):
         return Settings()
-    bad = {key for key in raw if problems({key: raw[key]})}
+    both = {"poll_interval", "away_seconds"}
+    bad = {key for key in raw if key not in both and problems({key: raw[key]})}
+    if problems({key: raw[key] for key in both & raw.keys()}):
+        bad |= both
     return Settings(**{key: value for key, value in raw.items() if key not in bad})
 
 

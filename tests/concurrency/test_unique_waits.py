@@ -102,8 +102,8 @@ def test_sqlite_is_never_locked_against_us(database: Scratch, mode: str) -> None
     if database.vendor != "sqlite":
         pytest.skip("the modes are SQLite's")
     env = with_options(database, transaction_mode=mode)
-    outcomes = processes(32, env, first_statement, 10, limit_seconds=120)
+    outcomes = processes(32, env, first_statement, 6, limit_seconds=120)
     assert [outcome.error for outcome in outcomes if outcome.error] == []
     assert len({tuple(outcome.value) for outcome in outcomes}) == 1
-    outcomes = processes(8, env, edits, 8, limit_seconds=120)
+    outcomes = processes(8, env, edits, 5, limit_seconds=120)
     assert [outcome.error for outcome in outcomes if outcome.error] == []

@@ -19,8 +19,11 @@ from onebeat.models import (
     PeriodicTask,
     SolarSchedule,
 )
+from onebeat.models.instants import from_utc
 
 pytestmark = pytest.mark.django_db
+
+NEXT_YEAR = from_utc(datetime(2031, 1, 1, tzinfo=UTC))
 
 SCHEDULES: list[tuple[Any, dict[str, Any], dict[str, Any], str]] = [
     (CrontabSchedule, {"day_of_month": "31", "month_of_year": "1"}, {"month_of_year": "2"}, "day_of_month"),
@@ -42,8 +45,8 @@ SCHEDULES: list[tuple[Any, dict[str, Any], dict[str, Any], str]] = [
     (SolarSchedule, {"event": "sunset", "latitude": 1, "longitude": 1}, {"latitude": 12345}, "latitude"),
     (SolarSchedule, {"event": "sunset", "latitude": 1, "longitude": 1}, {"longitude": -180.5}, "longitude"),
     (SolarSchedule, {"event": "sunset", "latitude": 1, "longitude": 1}, {"event": "teatime"}, "event"),
-    (ClockedSchedule, {"clocked_time": datetime(2030, 1, 1, tzinfo=UTC)}, {"clocked_time": "soon"}, "clocked_time"),
-    (ClockedSchedule, {"clocked_time": datetime(2030, 1, 1, tzinfo=UTC)}, {"clocked_time": None}, "clocked_time"),
+    (ClockedSchedule, {"clocked_time": NEXT_YEAR}, {"clocked_time": "soon"}, "clocked_time"),
+    (ClockedSchedule, {"clocked_time": NEXT_YEAR}, {"clocked_time": None}, "clocked_time"),
 ]
 
 
@@ -105,7 +108,7 @@ def daily() -> CrontabSchedule:
 
 @pytest.fixture
 def once() -> ClockedSchedule:
-    return ClockedSchedule.objects.create(clocked_time=datetime(2030, 1, 1, tzinfo=UTC))
+    return ClockedSchedule.objects.create(clocked_time=NEXT_YEAR)
 
 
 Rows = dict[str, Any]
@@ -135,7 +138,7 @@ TASKS: list[tuple[dict[str, Any], set[str]]] = [
     ({"headers": "[1]"}, {"headers"}),
     ({"headers": "nonsense"}, {"headers"}),
     ({"args": "1", "kwargs": "2"}, {"args", "kwargs"}),
-    ({"expires": datetime(2031, 1, 1, tzinfo=UTC), "expire_seconds": 60}, {"expire_seconds"}),
+    ({"expires": NEXT_YEAR, "expire_seconds": 60}, {"expire_seconds"}),
 ]
 
 
@@ -177,8 +180,8 @@ def test_a_bad_task(rows: Rows, bad: dict[str, Any], named: set[str], way: str) 
 
 
 @pytest.mark.parametrize(("name", "value", "there"), [
-    ("expire_seconds", 60, {"expires": datetime(2031, 1, 1, tzinfo=UTC)}),
-    ("expires", datetime(2031, 1, 1, tzinfo=UTC), {"expire_seconds": 60}),
+    ("expire_seconds", 60, {"expires": NEXT_YEAR}),
+    ("expires", NEXT_YEAR, {"expire_seconds": 60}),
 ])  # fmt: skip
 def test_a_second_end_is_refused_by_update(rows: Rows, name: str, value: Any, there: dict[str, Any]) -> None:
     task = PeriodicTask.objects.create(name="good", task="t", interval=rows["hourly"], **there)

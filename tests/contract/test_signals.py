@@ -12,10 +12,11 @@ from django.db import transaction
 from django.db.models.signals import post_save, pre_save
 
 from onebeat.models import Change, ClockedSchedule, IntervalSchedule, PeriodicTask
+from onebeat.models.instants import from_utc
 
 pytestmark = pytest.mark.django_db
 
-NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+NOON = from_utc(datetime(2030, 1, 1, 12, tzinfo=UTC))
 
 
 @pytest.fixture

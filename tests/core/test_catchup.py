@@ -160,7 +160,12 @@ POLICIES = st.builds(
 
 @settings(max_examples=150, deadline=None)
 @given(
-    RULES, POLICIES, st.integers(0, 2000), st.integers(0, 2000), st.integers(-100, 4000), st.none() | st.integers(0, 4000)
+    RULES,
+    POLICIES,
+    st.integers(0, 2000),
+    st.integers(0, 2000),
+    st.integers(-100, 4000),
+    st.none() | st.integers(0, 4000),
 )
 def test_every_time_gets_exactly_one_verdict(rule, policy, late, ago, missed, expires) -> None:  # type: ignore[no-untyped-def]
     """Sent, in one skipped range, or still to come: never two of them, and none left out."""

@@ -19,6 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import pairwise
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -320,6 +321,23 @@ def disable(*names: str) -> None:
     PeriodicTask.objects.filter(name__in=names).update(enabled=False)
 
 
+def hold_a_task(name: str, folder: str) -> None:
+    """Change a task and add another in a transaction that stays open from when `held` is there until `let go` is."""
+    import django
+    from django.db import transaction
+
+    django.setup()
+    from onebeat.models import PeriodicTask
+
+    with transaction.atomic():
+        task = PeriodicTask.objects.select_for_update().get(name=name)
+        task.description = "being edited"
+        task.save()
+        PeriodicTask.objects.create(name="new", **ADD, interval=task.interval)
+        Path(folder, "held").touch()
+        eventually(Path(folder, "let go").exists, LIMIT, "the end of a person's transaction")
+
+
 def _die_at(point: str, turn: int) -> None:
     """A scheduler that kills itself with SIGKILL when it comes to a stop point for the `turn`-th time."""
     import django
@@ -344,4 +362,7 @@ def _die_at(point: str, turn: int) -> None:
 
 
 if __name__ == "__main__":
-    _die_at(sys.argv[1], int(sys.argv[2]))
+    if sys.argv[1] == "hold":
+        hold_a_task(*sys.argv[2:])
+    else:
+        _die_at(sys.argv[1], int(sys.argv[2]))

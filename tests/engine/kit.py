@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from django.db import connection
+from django.db import connection, connections
 
 from onebeat.conf import Settings
 from onebeat.core import clock
@@ -188,8 +188,6 @@ def set_task(of: PeriodicTask, **columns: Any) -> None:
 @contextmanager
 def another_session() -> Any:
     """A second connection to the same database, in an open transaction that is rolled back at the end."""
-    from django.db import connections
-
     other = connections.create_connection("default")
     try:
         with other.cursor() as cursor:

@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.db import connection, transaction
+from django.db.migrations.state import ProjectState
 
 from onebeat.core import clock
-from onebeat.models import Change, IntervalSchedule, PeriodicTask, PeriodicTasks, TaskState
+from onebeat.models import Change, IntervalSchedule, PeriodicTask, PeriodicTasks, SolarSchedule, TaskState
 from onebeat.models.instants import from_utc
+from onebeat.store.sweep import Sweep
 from tests.engine.kit import Bench, at, clocked, cron, due, every, options, sql, sweep, task
 
 
-class Historical:
+def historical_task() -> Any:
     """What a data migration works with: the bare model, without onebeat's manager and `save`."""
-
-    @staticmethod
-    def task() -> Any:
-        from django.db.migrations.state import ProjectState
-
-        state = ProjectState.from_apps(apps)
-        return state.apps.get_model("django_celery_beat", "PeriodicTask")
+    return ProjectState.from_apps(apps).apps.get_model("django_celery_beat", "PeriodicTask")
 
 
 def test_queryset_update(bench: Bench) -> None:
@@ -54,7 +51,7 @@ def test_bulk_update(bench: Bench) -> None:
 
 
 def test_a_data_migration(bench: Bench) -> None:
-    historical = Historical.task()
+    historical = historical_task()
     one = task("enabled", interval=every(10), enabled=False)
     bench.tick()
     historical.objects.filter(pk=one.pk).update(enabled=True)
@@ -95,22 +92,16 @@ def test_a_sweep_of_unchanged_tasks_writes_nothing(bench: Bench) -> None:
     task("cron", crontab=cron("5", "2", timezone="Europe/Paris"), expires=from_utc(at(9000)))
     task("clocked", clocked=clocked(at(50)))
     task("off", interval=every(7), enabled=False, start_time=from_utc(at(100.5)))
-    from onebeat.models import SolarSchedule
-
-    if __import__("importlib.util").util.find_spec("ephem"):
+    if find_spec("ephem"):
         task("sun", solar=SolarSchedule.objects.get_or_create(event="sunset", latitude="-33.9", longitude="18.4")[0])
     bench.tick()
     versions = dict(TaskState.objects.values_list("pk", "version"))
-    from onebeat.store.sweep import Sweep
-
     assert Sweep("default", 1000)._changed(None) == []
     sweep()
     assert dict(TaskState.objects.values_list("pk", "version")) == versions
 
 
 def test_a_sweep_goes_through_all_tasks_in_slices(bench: Bench) -> None:
-    from onebeat.store.sweep import Sweep
-
     made = [task(f"t{number}", interval=every(10)) for number in range(7)]
     bench.tick()
     gone = made.pop(3)

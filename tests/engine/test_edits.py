@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from onebeat.models import PeriodicTask
+from onebeat.models import PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
 from tests.engine.kit import Bench, at, clocked, cron, due, every, ledger, options, set_task, sql, sweep, task
 
@@ -142,6 +142,28 @@ def test_an_old_time_that_the_new_schedule_has_too_is_not_blocked_by_its_record(
     assert bench.sent == [("t", HOUR)]
 
 
+def test_an_old_time_that_comes_second_in_the_new_schedule_is_not_blocked_either(bench: Bench) -> None:
+    one = task(interval=every(10))
+    bench.advance(4)
+    one.interval = every(5)
+    one.save()
+    bench.advance(6.5)
+    assert bench.sent == [("t", 5), ("t", 10)]
+    assert ledger(one) == [(5, "sent", ""), (10, "sent", "")]
+
+
+def test_the_water_mark_never_falls(bench: Bench) -> None:
+    one = task(interval=every(10))
+    options(one, jitter_seconds=0)
+    bench.work(10)
+    sql("UPDATE onebeat_taskoptions SET jitter_seconds = 9")  # planned to leave at 20; held back when its turn comes
+    bench.work(10)
+    state = TaskState.objects.get(pk=one.pk)
+    assert (state.due_at, state.water_mark) == (at(20), at(10))
+    bench.work(9)
+    assert bench.sent == [("t", 10), ("t", 20)]
+
+
 @pytest.mark.parametrize("seen_by", ["claim", "sweep"])
 def test_a_change_seen_before_its_hint_is_planned_from_the_hint(bench: Bench, seen_by: str) -> None:
     """The engine may meet the data first. Planned from that later instant, the time between would be lost."""
@@ -255,8 +277,6 @@ def test_a_deleted_task_leaves_no_state(bench: Bench) -> None:
     bench.advance(60)
     assert bench.sent == [("kept", 60)]
     sweep()
-    from onebeat.models import TaskState
-
     assert list(TaskState.objects.values_list("pk", flat=True)) == [kept.pk]
 
 

@@ -68,7 +68,9 @@ def test_an_uncommitted_edit_of_every_task_and_schedule_stops_nothing(bench: Ben
     with held(f"UPDATE {P}periodictask SET enabled = {'false' if connection.vendor == 'postgresql' else 0}") as cursor:
         cursor.execute(f"UPDATE {P}intervalschedule SET every = 3")
         cursor.execute(
-            "INSERT INTO onebeat_change (kind, ref, at) SELECT 'task', id, '2026-03-10 10:00:00' FROM " + P + "periodictask"
+            "INSERT INTO onebeat_change (kind, ref, at) SELECT 'task', id, '2026-03-10 10:00:00' FROM "
+            + P
+            + "periodictask"
         )
         bench.work(12)
         assert sorted(bench.sent) == [("a", 10), ("b", 10), ("c", 10)]

@@ -14,7 +14,7 @@ from kombu import Connection, Exchange, Message, Queue
 from onebeat.dispatch.celery import CeleryDispatcher
 from onebeat.models import Occurrence
 from onebeat.models.instants import from_utc
-from tests.engine.kit import Bench, at, clocked, every, ledger, task
+from tests.engine.kit import Bench, at, clocked, every, ledger, set_task, task
 
 
 def add(x: float, y: float) -> float:
@@ -95,7 +95,7 @@ def test_routing(bench: Bench, post: Post) -> None:
     assert found["queue"].properties["priority"] == 7
 
 
-def test_a_queue_that_nobody_has_defined_is_made_or_refused_and_stops_nothing(bench: Bench, app: Celery, post: Post) -> None:
+def test_a_queue_that_nobody_has_defined_is_refused_and_stops_nothing(bench: Bench, app: Celery, post: Post) -> None:
     app.conf.task_create_missing_queues = False
     lost = task("lost", queue="nowhere", interval=every(10))
     task("good", interval=every(10))
@@ -117,8 +117,6 @@ def test_a_queue_that_nobody_has_defined_is_made_or_refused_and_stops_nothing(be
 def test_a_message_ends_with_its_task_or_its_time_to_live(
     bench: Bench, post: Post, fields: dict[str, int], end: int
 ) -> None:
-    from tests.engine.kit import set_task
-
     one = task(interval=every(10))
     both = {name: from_utc(at(value)) if name == "expires" else value for name, value in fields.items()}
     set_task(one, **both)

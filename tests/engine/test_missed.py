@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from onebeat.core import clock
 from onebeat.models import Occurrence
 from onebeat.models.instants import from_utc
 from tests.engine.kit import Bench, at, clocked, cron, due, every, ledger, options, seconds, task
@@ -219,8 +220,6 @@ def test_the_last_time_at_the_end_itself_is_sent_and_its_message_is_alive(bench:
 
 
 def test_an_outage_over_the_spring_change_makes_the_gap_run_up_once(bench: Bench) -> None:
-    from onebeat.core import clock
-
     with clock.pin(datetime(2026, 3, 7, 20, tzinfo=UTC)):
         bench.tick()
         task(crontab=cron("30", "2", timezone="America/New_York"))

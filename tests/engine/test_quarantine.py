@@ -13,7 +13,7 @@ from django.db.utils import DataError, OperationalError
 from onebeat.core.recurrence import solar
 from onebeat.models import PeriodicTask, SolarSchedule
 from onebeat.store import overview
-from tests.engine.kit import Bench, clocked, cron, due, every, ledger, options, reason, set_task, sql, sweep, task
+from tests.engine.kit import Bench, at, clocked, cron, due, every, ledger, options, reason, set_task, sql, sweep, task
 
 P = "django_celery_beat_"
 HUGE = 2**31 - 1
@@ -56,8 +56,6 @@ def _two_schedules(of: PeriodicTask) -> None:
 
 
 def _clocked_again_and_again(of: PeriodicTask) -> None:
-    from tests.engine.kit import at
-
     set_task(of, interval_id=None, clocked_id=clocked(at(60)).pk, one_off=False)
 
 
@@ -184,9 +182,7 @@ def test_a_row_that_cannot_even_be_read_stops_nothing_else(bench: Bench, what: s
         assert ("bad", 120) in bench.sent
 
 
-def test_a_bad_new_row_is_logged_once_however_often_it_is_met(
-    bench: Bench, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_bad_new_row_is_logged_once_however_often_it_is_met(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
     bad = task("bad", enabled=False)
     set_task(bad, args="nothing", enabled=True)
     for _ in range(3):

@@ -8,12 +8,14 @@ import threading
 from typing import Any
 
 from celery import beat
+from django.db import router
 
+from onebeat.compat import hooks
 from onebeat.conf import current
-from onebeat.dispatch.celery import CeleryDispatcher
 from onebeat.engine.loop import Loop
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
+from onebeat.models import TaskState
 
 logger = logging.getLogger("onebeat")
 
@@ -68,12 +70,13 @@ class Scheduler(beat.Scheduler):
 
     def _new_loop(self) -> Loop:
         settings, stop = current(), Stop()
-        dispatcher = CeleryDispatcher(self.app, plain_below=settings.plain_below)
+        dispatcher = hooks.dispatcher(self, settings.plain_below)
         # Inside `celery worker -B` nobody handles SIGTERM in beat's process; leave by the front door there too.
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _leave)
-        return Loop(Engine(dispatcher, settings, stopping=stop.requested), stop)
+        using = router.db_for_write(TaskState)
+        return Loop(Engine(dispatcher, settings, using=using, stopping=stop.requested), stop)
 
 
 def _leave(number: int, frame: Any) -> None:

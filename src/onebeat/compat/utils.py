@@ -8,13 +8,25 @@ from typing import Any
 from django.conf import settings
 from django.utils import timezone
 from django.utils.timezone import is_aware
-from django.utils.timezone import template_localtime as now_localtime
 from kombu.utils.imports import symbol_by_name
 
-__all__ = ["NEVER_CHECK_TIMEOUT", "aware_now", "is_aware", "is_database_scheduler", "make_aware", "now", "now_localtime"]
+__all__ = [
+    "NEVER_CHECK_TIMEOUT",
+    "aware_now",
+    "is_aware",
+    "is_database_scheduler",
+    "make_aware",
+    "now",
+    "now_localtime",
+]
 
 #: Seconds that stand for "never" in an answer of `is_due`.
 NEVER_CHECK_TIMEOUT = 100_000_000
+
+
+def now_localtime(value: datetime) -> datetime:
+    """An aware time in the current zone; a naive one as it is, and every one with USE_TZ off."""
+    return timezone.localtime(value) if settings.USE_TZ and is_aware(value) else value
 
 
 def make_aware(value: datetime) -> datetime:
@@ -27,7 +39,7 @@ def make_aware(value: datetime) -> datetime:
 def now() -> datetime:
     """The present instant as people's columns hold one; aware unless DJANGO_CELERY_BEAT_TZ_AWARE is off."""
     if getattr(settings, "DJANGO_CELERY_BEAT_TZ_AWARE", True):
-        return now_localtime(timezone.now())  # type: ignore[no-any-return, no-untyped-call]
+        return now_localtime(timezone.now())
     return timezone.now()
 
 

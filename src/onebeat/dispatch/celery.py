@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any
 
 from celery import Celery, Task
@@ -23,6 +24,9 @@ _CONNECT_SECONDS = 3.0
 _ANSWER_SECONDS = 5.0
 #: How long it may take to say goodbye: nothing depends on it.
 _GOODBYE_SECONDS = 0.3
+
+#: RabbitMQ refuses a message that is to live longer than 2**32 - 1 milliseconds.
+_LONGEST_LIFE = timedelta(milliseconds=2**32 - 1) - timedelta(hours=1)
 
 
 class CeleryDispatcher:
@@ -122,6 +126,10 @@ class CeleryDispatcher:
     def _send(self, message: Message) -> Outcome:
         task = self.app.tasks.get(message.task)
         options = {"task_id": message.id, "producer": self._producer, "retry": False, **message.options}
+        expires = options.get("expires")
+        if expires is not None and expires - self.app.now() > _LONGEST_LIFE:
+            # To the worker only: Celery makes of the option a time to live in the broker as well.
+            options["headers"] = {**options.get("headers", {}), "expires": options.pop("expires").isoformat()}
         try:
             if task is not None:
                 task.apply_async(tuple(message.args), message.kwargs, **options)

@@ -13,6 +13,8 @@ from onebeat.store import vendors
 logger = logging.getLogger("onebeat")
 
 _FIRST_PAUSE = 0.1
+#: How long a database that does not answer may hold up the end.
+_GOODBYE_SECONDS = 2.0
 
 
 class Loop:
@@ -54,9 +56,10 @@ class Loop:
         if self._broken:
             self._drop_connection()
         try:
-            self.engine.close()
-        except Error as error:
-            logger.warning("stopped without the database: %s", error)
+            with self.stop.shield(at_most=_GOODBYE_SECONDS):
+                self.engine.close()
+        except (Error, SystemExit) as error:
+            logger.warning("stopped without the database: %r", error)
             self._drop_connection()
 
     def _failed(self, error: Error) -> float:

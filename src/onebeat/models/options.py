@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from typing import Any, ClassVar
 
-from django.db import models
+from django.db import models, router, transaction
 
 from onebeat.core.catchup import Policy
 from onebeat.models import fields
 from onebeat.models.instants import UTCDateTimeField
+from onebeat.store import hints
+
+
+class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
+    """A change of a task's options is a change of the task: the engine gets a hint."""
+
+    def update(self, **kwargs: Any) -> int:
+        """As Django's."""
+        self._for_write = True
+        with transaction.atomic(using=self.db):
+            hints.changed_where(self.db, "task", self)
+            return super().update(**kwargs)
+
+    update.alters_data = True  # type: ignore[attr-defined]
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """As Django's."""
+        self._for_write = True
+        with transaction.atomic(using=self.db):
+            hints.changed_where(self.db, "task", self)
+            return super().delete()
+
+    delete.alters_data = True  # type: ignore[attr-defined]
+    delete.queryset_only = True  # type: ignore[attr-defined]
+
+    def bulk_create(self, objs: Iterable[TaskOptions], *args: Any, **kwargs: Any) -> list[TaskOptions]:
+        """As Django's."""
+        self._for_write = True
+        with transaction.atomic(using=self.db):
+            made = super().bulk_create(objs, *args, **kwargs)
+            hints.changed(self.db, "task", [one.pk for one in made])
+        return made
 
 
 class TaskOptions(models.Model):
@@ -49,6 +83,8 @@ class TaskOptions(models.Model):
     paused_why = fields.TextField(blank=True, default="")
     paused_by = fields.CharField(max_length=200, blank=True, default="")
 
+    objects: ClassVar[models.Manager[TaskOptions]] = TaskOptionsQuerySet.as_manager()
+
     class Meta:
         app_label = "django_celery_beat"
         db_table = "onebeat_taskoptions"
@@ -57,6 +93,20 @@ class TaskOptions(models.Model):
 
     def __str__(self) -> str:
         return f"options of task {self.task_id}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save, and leave a hint for the engine in the same transaction."""
+        using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
+        with transaction.atomic(using=using):
+            super().save(*args, **kwargs)
+            hints.changed(using, "task", [self.task_id])
+
+    def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
+        """Delete, which brings the defaults back, and leave a hint in the same transaction."""
+        using = using or router.db_for_write(type(self), instance=self)
+        with transaction.atomic(using=using):
+            hints.changed(using, "task", [self.task_id])
+            return super().delete(using=using, keep_parents=keep_parents)
 
 
 def policy(

@@ -13,11 +13,12 @@ from typing import Any
 from django.apps import apps as installed
 from django.apps.registry import Apps
 from django.core.management.base import CommandError
-from django.db import models, transaction
+from django.db import transaction
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import AddConstraint
 
 from onebeat.core import clock
-from onebeat.store import catalog, constrain, merge, spelling, vendors
+from onebeat.store import catalog, constrain, merge, vendors
 from onebeat.store.merge import Report, Table
 
 LABEL = "django_celery_beat"
@@ -32,6 +33,8 @@ VALUES: dict[str, tuple[str, ...]] = {
 _COPIES = "onebeat_taskstate"
 _FACTS = "onebeat_fact"
 _SECONDS_BETWEEN_LINES = 5.0
+#: How often the constraint is tried beside writers who insert duplicates meanwhile.
+_TRIES = 3
 
 
 class CannotAdopt(CommandError):
@@ -112,8 +115,11 @@ def _silent(line: str) -> None:
     pass
 
 
-def check(using: str, registry: Apps) -> dict[str, Any]:
+def check(using: str) -> dict[str, Any]:
     """What `migrate` would do to this database, as the report that it would leave; nothing is changed."""
+    loader = MigrationLoader(vendors.connection(using))
+    # The models as the tables are now, and not as they will be.
+    registry = loader.project_state([key for key in loader.applied_migrations if key in loader.graph.nodes]).apps
     found: dict[str, Any] = {"stops": obstacles(using, registry)}
     for one in waiting(using, registry) if not found["stops"] else ():
         report, (foreseen, shown) = _tried(one, lambda one=one: _foreseen(one))  # type: ignore[misc]
@@ -183,16 +189,15 @@ class MergeAndConstrain(AddConstraint):
 def _unify(one: Table, name: str, plain: Callable[[], None]) -> None:
     report, tell = Report(), _teller()
     try:
-        with merge.impatient(one.using):
-            seen = merge.respell(one, report, 0, tell)
+        seen = merge.respell(one, report, 0, tell)
+        merge.merge_most(one, report, tell)
+        done = constrain.from_index(one, name)
+        for _ in range(_TRIES if constrain.large(one) else 0):
+            tell(f"{one.kind}: building the index")
+            done = done or constrain.beside_writers(one, name)
+            if done:
+                break
             merge.merge_most(one, report, tell)
-            done = constrain.from_index(one, name)
-            while not done and constrain.large(one) and (turns := 3):
-                tell(f"{one.kind}: building the index")
-                done = constrain.beside_writers(one, name)
-                turns -= 1
-                if not done:
-                    merge.merge_most(one, report, tell)
         if not done:
             _finish(one, name, report, seen, plain)
     finally:
@@ -271,6 +276,3 @@ def lines(found: dict[str, Any], *, done: bool) -> list[str]:
         ]
         told += [f"  {kind} {row['id']} ({row['value']}): {row['why']}" for row in one["read_otherwise"]]
     return told or ["nothing to merge"]
-
-
-_ = (models, spelling)

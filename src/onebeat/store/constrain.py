@@ -127,10 +127,10 @@ def _insist(table: Table, work: Callable[[int, float], None]) -> None:
         try:
             return work(turn, wait)
         except DatabaseError as error:
+            import sys; print("TURN", turn, wait, str(error)[:60], file=sys.stderr)
             late = clock.monotonic() > deadline or vendors.in_transaction(table.using)
             if late or not vendors.retryable(error):
                 raise
-        clock.pause(random.uniform(0, wait))
         wait, turn = min(wait * 1.2, _LONGEST), turn + 1
 
 
@@ -141,10 +141,13 @@ def _locked(table: Table, turn: int, wait: float) -> Iterator[None]:
     vendor = vendors.connection(table.using).vendor
     if vendor == "mysql":
         with _lock_wait(table, int(wait + 0.5)):
+            import sys, time; print("TRY", table.kind, turn, wait, time.time(), file=sys.stderr)
             table.run("LOCK TABLES " + ", ".join(f"{one} WRITE" for one in tables))
+            print("GOT", table.kind, turn, wait, time.time(), file=sys.stderr)
             try:
                 yield
             finally:
+                print("LET", table.kind, turn, wait, time.time(), file=sys.stderr)
                 table.run("UNLOCK TABLES")
         return
     with vendors.short_transaction(table.using):

@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from onebeat.core import identity
@@ -114,6 +115,7 @@ def _row(using: str, values: Sequence[Any]) -> list[Any]:
     return [field.get_db_prep_save(value, link) for field, value in zip(_fields(), values, strict=True)]
 
 
+@cache
 def _fields() -> list[Any]:
     by_column = {field.column: field for field in Occurrence._meta.concrete_fields}
     return [by_column[name] for name in _COLUMNS]

@@ -122,8 +122,10 @@ def _respell(table: Table, keys: Sequence[int]) -> int:
     lock = "" if vendors.connection(table.using).vendor == "sqlite" else f" ORDER BY {pk} FOR UPDATE"
     with vendors.short_transaction(table.using):
         _hurry(table)
-        rows = [(key, *spell(tuple(values))) for key, *values in table.rows(sql + lock)]
-        return vendors.update_rows(table.using, table.name, [table.pk], kinds, rows)
+        with _impatient(table.using):
+            rows = [(key, *spell(tuple(values))) for key, *values in table.rows(sql + lock)]
+        vendors.update_rows(table.using, table.name, [table.pk], kinds, rows)
+        return len(rows)
 
 
 def _as_text(table: Table, columns: Sequence[str]) -> str:
@@ -159,7 +161,9 @@ def _batch(table: Table, found: Sequence[tuple[int, int]]) -> Report:
     try:
         with vendors.short_transaction(table.using):
             _hurry(table)
-            return merge(table, _lock(table, keys))
+            mine = _lock(table, keys)
+            with _impatient(table.using):  # not before: MariaDB 10.11 then fails in SKIP LOCKED, with error 1180
+                return merge(table, mine)
     except DatabaseError as error:
         if not vendors.retryable(error) or vendors.in_transaction(table.using):
             raise
@@ -199,8 +203,8 @@ def _repoint(table: Table, reference: Reference, found: Sequence[tuple[int, int]
         return table.run(f"UPDATE {reference.table} JOIN ({pairs}) v ON {target} = v.id SET {target} = v.oldest")
     pairs = ", ".join(f"({key}, {oldest})" for key, oldest in found)
     return table.run(
-        f"WITH v(id, oldest) AS (VALUES {pairs}) "
-        f"UPDATE {reference.table} SET {column} = v.oldest FROM v WHERE {reference.table}.{column} = v.id"
+        f"UPDATE {reference.table} SET {column} = v.column2 FROM (VALUES {pairs}) AS v "
+        f"WHERE {reference.table}.{column} = v.column1"
     )
 
 
@@ -210,7 +214,7 @@ def _hurry(table: Table) -> None:
 
 
 @contextmanager
-def impatient(using: str) -> Iterator[None]:
+def _impatient(using: str) -> Iterator[None]:
     """No waiting for row locks on MariaDB (on MySQL, a second): a setting of the session, put back afterwards."""
     if vendors.connection(using).vendor != "mysql":
         yield
@@ -236,7 +240,7 @@ def collisions(table: Table) -> Iterator[str]:
             found |= dict.fromkeys(_children(table, one), "holds parts of rows that would be dropped")
         for key in one.keys:
             found |= dict.fromkeys(_broken(table, one, key) - found.keys(), "may hold each of them once")
-        for oldest, why in list(sorted(found.items()))[:NAMED]:
+        for oldest, why in sorted(found.items())[:NAMED]:
             members = table.rows(f"SELECT id FROM ({table.grouped()}) x WHERE oldest = {oldest} ORDER BY id LIMIT 20")
             keys = ", ".join(str(key) for (key,) in members)
             yield (
@@ -249,10 +253,8 @@ def collisions(table: Table) -> Iterator[str]:
 
 
 def _children(table: Table, one: Reference) -> set[int]:
-    sql = (
-        f"SELECT DISTINCT m.oldest FROM {one.table} r JOIN ({table.grouped()}) m ON m.id = r.{table.quoted(one.column)} "
-        "WHERE m.id <> m.oldest"
-    )
+    column = f"r.{table.quoted(one.column)}"
+    sql = f"SELECT DISTINCT m.oldest FROM {one.table} r JOIN ({table.grouped()}) m ON m.id = {column} WHERE m.id <> m.oldest"
     return {int(oldest) for (oldest,) in table.rows(sql)}
 
 

@@ -41,7 +41,7 @@ def crontab(values: Values) -> Values:
 @lru_cache(maxsize=8192)
 def why_read_otherwise(values: Values) -> str:
     """Why the grammar of new rows does not read a crontab row as Celery did, in one line; empty if it does."""
-    reading = read_taken_over(*values[:5], tz=values[5])
+    reading = read_taken_over(*values)
     if reading.verdict == "kept":
         return ""
     try:

@@ -70,7 +70,7 @@ class Sweep:
         )
         pairs = [(f"p.{name}", f"s.{name}") for name in ("enabled", "one_off", "start_time", "expires")]
         pairs += [(f"p.{kind}_id", f"s.{q(kind)}") for kind in ("interval", "crontab", "solar", "clocked")]
-        pairs += [("k.clocked_time", "s.clocked_time"), (self._rule(), "s.rule")]
+        pairs += [("k.clocked_time", "s.clocked_time"), (self._rule(), vendors.plain_text(using, "s.rule"))]
         differs = " OR ".join(vendors.distinct(using, left, right) for left, right in pairs)
         sql = (
             f"SELECT p.id FROM {task} p LEFT JOIN {state} s ON s.task_id = p.id {joins} "
@@ -93,10 +93,12 @@ class Sweep:
             f"CASE WHEN o.{name} BETWEEN -180 AND 180 THEN {vendors.whole(using, f'o.{name} * 1000000')} ELSE '' END"
             for name in ("latitude", "longitude")
         ]
-        every = vendors.concat(using, vendors.text(using, "i.every"), "' '", "i.period")
-        solar = vendors.concat(using, "o.event", "' '", micro[0], "' '", micro[1])
-        return (
-            f"CASE WHEN p.crontab_id IS NOT NULL THEN {vendors.concat(using, *cron[:-1])} "
-            f"WHEN p.interval_id IS NOT NULL THEN {every} "
-            f"WHEN p.solar_id IS NOT NULL THEN {solar} ELSE '' END"
+        branches = {
+            "crontab": vendors.concat(using, *cron[:-1]),
+            "interval": vendors.concat(using, vendors.text(using, "i.every"), "' '", "i.period"),
+            "solar": vendors.concat(using, "o.event", "' '", micro[0], "' '", micro[1]),
+        }
+        cases = " ".join(
+            f"WHEN p.{kind}_id IS NOT NULL THEN {vendors.plain_text(using, value)}" for kind, value in branches.items()
         )
+        return f"CASE {cases} ELSE '' END"

@@ -138,7 +138,7 @@ def short_transaction(using: str) -> Iterator[None]:
         with link.cursor() as cursor:  # holds for the next transaction only
             cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
     with transaction.atomic(using=using):
-        if link.vendor == "postgresql" and link.settings_dict["OPTIONS"].get("isolation_level") is not None:
+        if link.vendor == "postgresql":  # the project, the role or the server may have another default
             with link.cursor() as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL READ COMMITTED")
         yield
@@ -291,6 +291,14 @@ def update_rows(
             cursor.execute(sql, [value for row in part for value in row])
             done += cursor.rowcount
     return done
+
+
+def plain_text(using: str, value: str) -> str:
+    """SQL for a text whose collation agrees with any other so treated, and which differs when a letter's case does.
+
+    On MySQL tables of different age have different collations, and comparing them is an error.
+    """
+    return f"CONVERT({value} USING utf8mb4) COLLATE utf8mb4_bin" if connection(using).vendor == "mysql" else value
 
 
 def distinct(using: str, left: str, right: str) -> str:

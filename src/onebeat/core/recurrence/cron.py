@@ -116,7 +116,7 @@ class Cron:
             # West of Greenwich the first hours of UTC belong to a year before datetime's first.
             return self._real(self._rule.first(1, 1, 1, 0, 0, self.tz))
         wall = self._rule.first(local.year, local.month, local.day, local.hour, local.minute + 1, self.tz)
-        if local.fold or (not self._rule.fixed and offset(local) != offset(local.replace(fold=1))):
+        if local.fold or (not self._rule.fixed and local.utcoffset() != local.replace(fold=1).utcoffset()):
             return self._in_repeat(local, wall)
         return self._real(wall)
 
@@ -124,8 +124,11 @@ class Cron:
         """The instant at which `wall`, a match or None, runs: not before its first pass, and past any gap."""
         end = None
         while wall is not None:
-            before, after = offset(wall), offset(wall.replace(fold=1))
-            if before >= after:  # it exists (PEP 495); fold is 0, so of two passes this is the first
+            late = wall.replace(fold=1)
+            if wall.utcoffset() == late.utcoffset():
+                return wall.astimezone(UTC)
+            before, after = offset(wall), offset(late)
+            if before > after:  # it comes twice (PEP 495), and with fold 0 this is the first pass
                 return wall.astimezone(UTC)
             change = transition(wall)
             if self._rule.fixed and after - before < _MADE_UP:

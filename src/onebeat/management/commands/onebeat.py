@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import DEFAULT_DB_ALIAS
+from django.db import router
 
 from onebeat.conf import current
 
@@ -26,10 +26,16 @@ class Command(BaseCommand):
         )
         status = commands.add_parser("status", help="show schedulers, what is due and what is quarantined")
         status.add_argument("--json", action="store_true", help="print one JSON object")
-        for one in (run, status):
-            one.add_argument("--database", default=DEFAULT_DB_ALIAS, help="the database alias (default: %(default)s)")
+        adopt = commands.add_parser("adopt", help="show what taking over a django-celery-beat database merged")
+        adopt.add_argument("--check", action="store_true", help="show what `migrate` would do; change nothing")
+        adopt.add_argument("--json", action="store_true", help="print one JSON object")
+        for one in (run, status, adopt):
+            one.add_argument("--database", help="the database alias (default: where the router puts the tasks)")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        from onebeat.models import TaskState
+
+        options["database"] = options["database"] or router.db_for_write(TaskState)
         getattr(self, options["command"])(**options)
 
     def run(self, *, app: str | None, database: str, **options: Any) -> None:
@@ -69,3 +75,16 @@ class Command(BaseCommand):
             return
         for line in overview.lines(found):
             self.stdout.write(line)
+
+    def adopt(self, *, database: str, check: bool, **options: Any) -> None:
+        """What `migrate` would merge, or what it merged. Exit code 1 if something stops it."""
+        from onebeat.store import adopt
+
+        found = adopt.check(database) if check else adopt.recorded(database)
+        if options["json"]:
+            self.stdout.write(json.dumps(found))
+        else:
+            for line in adopt.lines(found, done=not check):
+                self.stdout.write(line)
+        if found.get("stops"):
+            raise CommandError("`migrate` would stop", returncode=1)

@@ -1,0 +1,166 @@
+"""Classic mode: Celery's own loop over entries in memory, for schedulers that replace a part that onebeat has not.
+
+It is what django-celery-beat does, and promises no more: one scheduler process, state that lags behind. The reading
+half (`all_as_schedule`, `schedule`) answers in every scheduler, and writes nothing.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from celery import beat
+from django.core.exceptions import ObjectDoesNotExist
+from django.db import DEFAULT_DB_ALIAS, Error, connections
+
+from onebeat.compat.entries import ModelEntry
+from onebeat.core import clock
+from onebeat.models import Change, PeriodicTask, PeriodicTasks
+from onebeat.store import plan
+
+logger = logging.getLogger("onebeat")
+
+#: Everything is read again after this long, for changes that nothing told of.
+SCHEDULE_SYNC_MAX_INTERVAL = 300
+
+
+#: Its published types leave out what subclasses use.
+_Scheduler: Any = beat.Scheduler
+
+
+class ClassicScheduler(_Scheduler):  # type: ignore[misc]
+    """The parts that schedulers written for django-celery-beat replace."""
+
+    Entry: Any = ModelEntry
+    Model: Any = PeriodicTask
+    Changes: Any = PeriodicTasks
+
+    sync_every = 3 * 60
+
+    _schedule: dict[str, Any] | None = None
+    _last_timestamp: Any = None
+    _heap_invalidated = False
+    _read_at = _looked_at = 0.0
+    _rows: int | None = None
+    _stale = False
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        self._dirty: set[str] = set()
+        self._finished: dict[str, Any] = {}
+        super().__init__(*args, **kwargs)
+
+    def enabled_models_qs(self) -> Any:
+        """The rows that are enabled."""
+        manager = self.Model._default_manager
+        return manager.enabled() if hasattr(manager, "enabled") else manager.filter(enabled=True)
+
+    def enabled_models(self) -> Any:
+        """The rows to make entries from."""
+        return self.enabled_models_qs()
+
+    def all_as_schedule(self) -> dict[str, Any]:
+        """An entry for each enabled row, by name. A row that none can be made from is logged and left out."""
+        found = {}
+        for model in self.enabled_models():
+            try:
+                found[model.name] = self.Entry(model, app=self.app)
+            except Exception as error:
+                logger.error("task %r is left out: %r", model.name, error)
+        return found
+
+    def schedule_changed(self) -> bool:
+        """Whether `Changes` has moved since this was asked last."""
+        before, self._last_timestamp = self._last_timestamp, self.Changes.last_change()
+        return bool(self._last_timestamp and self._last_timestamp != before)
+
+    @property
+    def schedule(self) -> Any:
+        """The entries, read again when something changed. While the database is away they stay as they are."""
+        try:
+            changed = self.schedule_changed()
+            old = clock.monotonic() - self._read_at > SCHEDULE_SYNC_MAX_INTERVAL
+            if self._schedule is None or changed or old or self._stale:
+                self.sync()
+                self._schedule = self.all_as_schedule()
+                self._read_at, self._stale = clock.monotonic(), False
+                self._heap_invalidated = True
+        except Error as error:
+            self._failed(error)
+        return self._schedule or {}
+
+    def schedules_equal(self, *args: Any, **kwargs: Any) -> bool:
+        """Whether the heap may stay as it is."""
+        invalid, self._heap_invalidated = self._heap_invalidated, False
+        return not invalid
+
+    def reserve(self, entry: Any) -> Any:
+        """Count a run of this entry."""
+        following, schedule = next(entry), self._schedule
+        if schedule is not None and getattr(following.model, "one_off", False):
+            # On top of the heap it would be asked again and again, and hide the others.
+            schedule.pop(entry.name, None)
+            self._finished[entry.name] = following
+            self._heap_invalidated = True
+        elif schedule is not None:
+            schedule[entry.name] = following
+            self._dirty.add(entry.name)
+        return following
+
+    def sync(self) -> None:
+        """Write the run state of what ran. What cannot be written now is kept for the next time."""
+        for name in list(self._dirty):
+            self._save(name, (self._schedule or {}).get(name), self._dirty.discard)
+        for name, entry in list(self._finished.items()):
+            self._save(name, entry, self._finished.pop)
+
+    def classic_tick(self) -> float:
+        """One step of Celery's loop; returns the seconds until the next."""
+        self._look()
+        if self._finished:
+            self.sync()
+        delay = float(_Scheduler.tick(self))
+        heap: Any = self._heap
+        if delay > 0 and heap and heap[0][0] <= self._when(heap[0][2], 0):
+            # Celery before 5.7 leaves an entry on top that is not due when its time has come.
+            _, priority, entry = heap[0]
+            due, left = self.is_due(entry)
+            if not due:
+                again = self._when(entry, left or self.max_interval)
+                heapq.heapreplace(heap, beat.event_t(again, priority, entry))
+                return 0.0
+        return delay
+
+    def _save(self, name: str, entry: Any, done: Callable[[str], Any]) -> None:
+        try:
+            if entry is not None:
+                entry.save()
+        except Error as error:
+            self._failed(error)
+            return
+        except ObjectDoesNotExist:
+            logger.info("task %r was deleted meanwhile", name)
+        except Exception as error:
+            logger.error("the run state of task %r is lost: %r", name, error)
+        done(name)
+
+    def _look(self) -> None:
+        """See changes that `Changes` does not tell of."""
+        try:
+            hints = Change.objects.using(DEFAULT_DB_ALIAS)
+            if hints.exists():
+                # Every save leaves one, and no engine takes them away.
+                hints.all().delete()
+                plan.touch(DEFAULT_DB_ALIAS)
+            if clock.monotonic() - self._looked_at >= self.max_interval:
+                # A deleted row leaves none.
+                before, self._rows = self._rows, self.Model._default_manager.count()
+                self._stale = before != self._rows
+                self._looked_at = clock.monotonic()
+        except Error as error:
+            self._failed(error)
+
+    def _failed(self, error: Error) -> None:
+        logger.error("the database failed: %s", error)
+        connections[DEFAULT_DB_ALIAS].close()

@@ -1,0 +1,121 @@
+"""`django_celery_beat.schedulers`: onebeat's engine behind `DatabaseScheduler`, and the hooks that people override.
+
+A subclass that overrides nothing but `HONOURED` runs on the engine. One that replaces anything else of the scheduler,
+its entries or its loop runs in classic mode and says so; nothing that somebody overrode is passed over in silence.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, ProgrammingError, connections
+
+from onebeat.celery import beat
+from onebeat.compat.classic import SCHEDULE_SYNC_MAX_INTERVAL, ClassicScheduler
+from onebeat.compat.entries import ModelEntry
+from onebeat.compat.hooks import SENDING
+
+__all__ = ["ADD_ENTRY_ERROR", "DEFAULT_MAX_INTERVAL", "SCHEDULE_SYNC_MAX_INTERVAL", "DatabaseScheduler", "ModelEntry"]
+
+logger = logging.getLogger("onebeat")
+
+DEFAULT_MAX_INTERVAL = 5  # seconds
+ADD_ENTRY_ERROR = "the entry %r of CELERY_BEAT_SCHEDULE is refused: %s (%r)"
+#: What may be overridden without giving up the engine.
+HONOURED = {
+    *SENDING,
+    *("setup_schedule", "install_default_entries", "update_from_dict"),
+    *("close", "info", "max_interval", "sync_every", "sync_every_tasks", "logger"),
+}
+_OFF = (
+    "it runs in classic mode, as under django-celery-beat: run one such process and no other scheduler beside it. "
+    "Off are: any number of schedulers, one task_id for each occurrence, the ledger and its reasons, recovery after a "
+    "crash, missed-run policies and pauses, quarantine, and work that follows what is due"
+)
+
+
+class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[override]
+    """Celery's beat on the tasks in the database.
+
+    Making one touches nothing: entries of CELERY_BEAT_SCHEDULE are stored with the first tick (in classic mode when it
+    is made, as ever; not with `lazy`).
+    """
+
+    max_interval = DEFAULT_MAX_INTERVAL
+
+    def __init__(self, *args: Any, lazy: bool = False, **kwargs: Any) -> None:
+        #: The hooks for which this scheduler runs in classic mode; empty on the engine.
+        self.classic = overridden(type(self))
+        self._stored = lazy
+        if self.classic and not lazy:
+            logger.warning("%s replaces %s: %s", type(self).__name__, ", ".join(self.classic), _OFF)
+        super().__init__(*args, lazy=lazy or not self.classic, **kwargs)
+
+    def setup_schedule(self) -> None:
+        """Store the entries of CELERY_BEAT_SCHEDULE, and Celery's own clean-up of results, as tasks."""
+        declared = self.app.conf.beat_schedule
+        self.install_default_entries(declared)
+        self.update_from_dict(declared)
+
+    def update_from_dict(self, mapping: Mapping[str, Any]) -> None:
+        """Store entries as tasks by name; what the settings say replaces what the row says.
+
+        An entry that has no place in a task, wholly or in part, is logged with what is wrong, and the others go on.
+        """
+        for name, entry in mapping.items():
+            try:
+                self.Entry.from_entry(name, app=self.app, **entry)
+            except (OperationalError, InterfaceError, ProgrammingError):
+                raise  # the database is away or not migrated: no entry is to blame
+            except Exception as error:
+                logger.error(ADD_ENTRY_ERROR, name, error, entry)
+
+    def reserve(self, entry: Any) -> Any:
+        """Count a run of this entry; on the engine that is the engine's to do."""
+        return super().reserve(entry) if self.classic else entry
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """Do what is due. Returns the seconds that beat may sleep."""
+        if self.classic:
+            return self.classic_tick()
+        if not self._stored:
+            self._store()
+        return beat.Scheduler.tick(self)
+
+    def close(self) -> None:
+        """Leave things in order."""
+        if self.classic:
+            self.sync()
+        else:
+            beat.Scheduler.close(self)
+
+    @property
+    def info(self) -> str:
+        """A line for beat's banner."""
+        return f"    . classic mode -> {', '.join(self.classic)}" if self.classic else super().info
+
+    def _store(self) -> None:
+        try:
+            self.setup_schedule()
+            self._stored = True
+        except Error as error:
+            logger.error("the entries of CELERY_BEAT_SCHEDULE are not stored yet: %s", error)
+            connections[DEFAULT_DB_ALIAS].close()
+
+
+def overridden(kind: type) -> list[str]:
+    """What a scheduler class replaces that the engine would not ask; also what was patched into ours or its entries."""
+    base = DatabaseScheduler
+    own = [each for each in kind.__mro__ if each not in base.__mro__]
+    names = {name for each in own for name in vars(each) if hasattr(base, name) and not name.startswith("__")}
+    for each, before in _AS_WRITTEN.items():
+        patched = {name for name, value in vars(each).items() if before.get(name) is not value and name[:2] != "__"}
+        names |= {f"{each.__name__}.{name}" if each is ModelEntry else name for name in patched}
+    return sorted(names - HONOURED)
+
+
+_AS_WRITTEN: dict[type, dict[str, Any]] = {
+    each: dict(vars(each)) for each in (DatabaseScheduler, ClassicScheduler, ModelEntry)
+}
