@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import json
 import os
@@ -135,8 +136,8 @@ def test_the_makefile_has_every_target_that_is_named(target: str) -> None:
 def test_the_settings_table_is_the_code() -> None:
     from onebeat.conf import Settings
 
-    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+) \|", README, re.M))
-    assert {name: float(value) for name, value in rows.items()} == dataclasses.asdict(Settings())
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([\d.]+|True|False) \|", README, re.M))
+    assert {name: ast.literal_eval(value) for name, value in rows.items()} == dataclasses.asdict(Settings())
 
 
 def test_every_link_to_a_file_leads_somewhere() -> None:

@@ -39,6 +39,10 @@ class Settings:
     import_alias: bool = True
 
 
+#: Every message of a batch is named in one statement, and a lost batch is sent again as a whole.
+_LARGEST_BATCH = 10_000
+
+
 def problems(raw: Any) -> list[str]:
     """What is wrong with an `ONEBEAT` dict, one line for each fault; empty when nothing is."""
     if not isinstance(raw, dict):
@@ -58,6 +62,8 @@ def problems(raw: Any) -> list[str]:
             found.append(f"{key} must be {'a whole number' if whole else 'a number of seconds'}, not {value!r}")
         elif value < 0 or (value == 0 and key != "sweep_size"):
             found.append(f"{key} must be above zero, not {value!r}")
+        elif key == "batch_size" and value > _LARGEST_BATCH:
+            found.append(f"{key} must be {_LARGEST_BATCH} at most, not {value!r}")
     if not found:
         given = Settings(**raw)
         if given.away_seconds < 2 * given.poll_interval:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from tests.concurrency.links import with_isolation
 from tests.concurrency.test_unique_race import check, race, rows_of_every_kind
 from tests.concurrency.values import KINDS, WAYS
-from tests.processes import processes, run_python
+from tests.processes import eventually, processes, run_python
 from tests.scratch import Scratch
 
 pytestmark = pytest.mark.concurrency
@@ -71,6 +72,54 @@ def test_outside_a_transaction_it_is_tried_again(database: Scratch, level: str) 
         pytest.skip("SQLite has one level, and it is tested as it is")
     outcomes = processes(16, with_isolation(database, level), race, 10, False, limit_seconds=120)
     check(outcomes, run_python(database.env, rows_of_every_kind), 10)
+
+
+def against_an_open_winner() -> dict[str, list[Any]]:
+    """Each way waits, outside a transaction, for a transaction that has inserted the value and then commits.
+
+    Its statement began before that commit, so under these levels PostgreSQL refuses it once.
+    """
+    from django.db import connection, transaction
+
+    from tests.concurrency.links import other
+    from tests.concurrency.values import model, obtain, value
+
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+    found: dict[str, list[Any]] = {}
+
+    def lose(name: str, kind: str, way: str, number: int) -> None:
+        try:
+            if way == "bulk_create":
+                found[name].append(model(kind).objects.bulk_create([model(kind)(**value(kind, number))])[0].pk)
+            else:
+                found[name].append(obtain(kind, way, number)[0].pk)
+        except Exception as error:
+            found[name].append(repr(error))
+        connection.close()
+
+    def is_waiting() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute(waiting)
+            return bool(cursor.fetchone()[0])
+
+    for number, (kind, way) in enumerate((kind, way) for kind in KINDS for way in (*WAYS, "bulk_create")):
+        name = f"{kind} {way}"
+        loser = threading.Thread(target=lose, args=[name, kind, way, number])
+        with transaction.atomic(using=other()):
+            found[name] = [model(kind).objects.using(other()).create(**value(kind, number)).pk]
+            loser.start()
+            eventually(is_waiting, 20, f"{name} to wait")
+        loser.join(30)
+    return found
+
+
+@pytest.mark.parametrize("level", LEVELS)
+def test_outside_a_transaction_a_refusal_is_not_seen(database: Scratch, level: str) -> None:
+    if database.vendor != "postgresql":
+        pytest.skip("PostgreSQL alone refuses it")
+    found = run_python(with_isolation(database, level), against_an_open_winner)
+    assert len(found) == len(KINDS) * (len(WAYS) + 1)
+    assert {name: keys for name, keys in found.items() if len(keys) != 2 or keys[0] != keys[1]} == {}
 
 
 def forget() -> None:

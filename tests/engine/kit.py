@@ -65,7 +65,7 @@ class Outbox:
         outcomes: list[Outcome] = []
         for message in messages:
             lost = outcomes and isinstance(outcomes[-1], Unsent)
-            outcomes.append(outcomes[-1] if lost else self.answer(message))
+            outcomes.append(Unsent("given up", alone=False) if lost else self.answer(message))
             if isinstance(outcomes[-1], Accepted):
                 self.messages.append(message)
         return outcomes

@@ -131,11 +131,11 @@ def test_a_persons_open_transaction_stops_nobody(templates: Templates, spawn: Sp
 
 
 def _goes_on_by(fleet: Fleet, every: list[str]) -> None:
-    """Five more runs of each, in about five seconds."""
+    """Three more runs of each, in about three seconds."""
     before = {name: len(fleet.sent(name)) for name in every}
     began = time.monotonic()
     for name in every:
-        eventually(partial(fleet.has_sent, name, before[name] + 5), LIMIT, f"{name} on {fleet.place}")
+        eventually(partial(fleet.has_sent, name, before[name] + 3), LIMIT, f"{name} on {fleet.place}")
     took = time.monotonic() - began
-    print(f"{fleet.place}: five runs of each in {took:.1f} s past a person's lock")
-    assert took < 12
+    print(f"{fleet.place}: three runs of each in {took:.1f} s past a person's lock")
+    assert took < 10

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import io
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
 from typing import Any
 
-from tests.processes import manage
+import pytest
+
+from tests.databases import Database
+from tests.processes import run_python
 from tests.scratch import Scratch
 
 LAST = "0019_alter_periodictasks_options"
@@ -16,13 +22,58 @@ TASK = {
 }  # fmt: skip
 
 
+MIGRATE = ("migrate", "--verbosity=0", "django_celery_beat")
+BACK = (*MIGRATE, LAST)
+CHECK = ("onebeat", "adopt", "--check")
+
+
+@pytest.fixture(scope="session")
+def old_templates() -> Iterator[dict[Database, str]]:
+    """One database for each kind, migrated to the last of django-celery-beat's, copied for each test."""
+    made: dict[Database, str] = {}
+    yield made
+    for kind, name in made.items():
+        kind.drop_database(name)
+
+
+@pytest.fixture
+def old(blank_database: Scratch, old_templates: dict[Database, str]) -> Iterator[Old]:
+    kind = blank_database.kind
+    if kind not in old_templates:
+        old_templates[kind] = kind.create_database()
+        others = (("migrate", "--verbosity=0", app) for app in ("auth", "contenttypes"))
+        Old(Scratch(kind, old_templates[kind])).call(BACK, *others)
+    with Scratch.open(kind, old_templates[kind]) as scratch:
+        yield Old(scratch)
+
+
 class Old:
     """The tables at django-celery-beat 2.9.0, before ours."""
 
     def __init__(self, scratch: Scratch) -> None:
         self.scratch = scratch
-        manage(scratch.env, "migrate", "--verbosity=0", "django_celery_beat", LAST)
-        self.link = scratch.connect()
+
+    @cached_property
+    def link(self) -> Any:
+        return self.scratch.connect()
+
+    def call(self, *commands: Sequence[str]) -> list[str]:
+        """Run commands of manage.py, one after the other in one process. Returns what each printed."""
+        answers = run_python(self.scratch.env, calls, commands)
+        assert not [text for code, text in answers if code]
+        return [text for _, text in answers]
+
+    def refused(self, command: Sequence[str]) -> str:
+        """What a command says that must end with exit code 1 and no traceback."""
+        ((code, text),) = run_python(self.scratch.env, calls, [command])
+        assert code == 1, text
+        return str(text)
+
+    def migrate(self) -> dict[str, Any]:
+        """To the last of ours. Returns the report of it."""
+        _, report = self.call(MIGRATE, ("onebeat", "adopt", "--json"))
+        found: dict[str, Any] = json.loads(report)
+        return found
 
     def run(self, sql: str, *params: Any) -> list[Any]:
         with self.link.cursor() as cursor:
@@ -50,12 +101,25 @@ class Old:
     def task(self, name: str, **values: Any) -> None:
         self.insert("periodictask", [{**TASK, "name": name, **values}])
 
-    def migrate(self, *args: str) -> str:
-        return manage(self.scratch.env, "migrate", *args)
-
     def keys(self, table: str) -> list[int]:
         return [key for (key,) in self.run(f"SELECT id FROM {PREFIX}{table} ORDER BY id")]
 
     def uses(self, column: str) -> dict[str, Any]:
         """Each task's key in the column."""
         return dict(self.run(f"SELECT name, {column} FROM {PREFIX}periodictask ORDER BY name"))
+
+
+def calls(commands: Sequence[Sequence[str]]) -> list[tuple[int, str]]:
+    """In another process: (exit code, output) of each command."""
+    from django.core.management import CommandError, call_command
+
+    done = []
+    for name, *args in commands:
+        told, code = io.StringIO(), 0
+        try:
+            call_command(name, *args, stdout=told, stderr=told)
+        except CommandError as error:
+            told.write(str(error))
+            code = error.returncode
+        done.append((code, told.getvalue()))
+    return done

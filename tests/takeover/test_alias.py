@@ -69,6 +69,8 @@ assert import_module("django_celery_beat.migrations.0001_initial") is import_mod
 app.autodiscover_tasks(force=True)
 from django_celery_beat.models import PeriodicTask
 import onebeat.models
+import django_celery_beat.utils
+assert django_celery_beat.__version__ == "2.9.0" and django_celery_beat.utils.__name__ == "onebeat.compat.utils"
 assert PeriodicTask is onebeat.models.PeriodicTask is apps.get_model("django_celery_beat.PeriodicTask")
 call_command("check", fail_level="WARNING")
 call_command("makemigrations", check_changes=True, dry_run=True)

@@ -2,96 +2,36 @@
 
 from __future__ import annotations
 
-import json
-import logging
 import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any, ClassVar
 
 import pytest
 from celery import beat as celery_beat
-from celery.schedules import crontab, schedstate, schedule, solar
+from celery.schedules import schedule
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from kombu.exceptions import OperationalError
 from kombu.utils.imports import symbol_by_name
 
 from onebeat.celery.beat import Scheduler
-from onebeat.compat.schedulers import DatabaseScheduler, ModelEntry
+from onebeat.compat.schedulers import DatabaseScheduler
 from onebeat.core import clock
-from onebeat.models import Beat, Change, Occurrence, PeriodicTask, PeriodicTasks, TaskState
-from onebeat.models.instants import from_utc, to_utc
+from onebeat.engine.messages import OCCURRENCE_HEADER
+from onebeat.models import Beat, Occurrence, TaskState
 from tests import services
 from tests.engine.kit import START, at, clocked, cron, every
 from tests.processes import eventually, run_python
 from tests.project.celery import app
 from tests.scratch import Post, Scratch, Templates
+from tests.takeover.beating import run, task, waiting
 
 Make = Callable[..., Any]
 SCHEDULERS = ["django_celery_beat.schedulers:DatabaseScheduler", "onebeat.celery.beat:Scheduler"]
-
-
-@pytest.fixture
-def make_now(transactional_db: None) -> Iterator[Make]:
-    """Makes schedulers, which are closed in the end. The queue of the broker is empty."""
-    made: list[Any] = []
-
-    def scheduler(kind: type = DatabaseScheduler, **kwargs: Any) -> Any:
-        made.append(kind(app=app, **kwargs))
-        return made[-1]
-
-    waiting()
-    yield scheduler
-    for one in made:
-        one.close()
-
-
-@pytest.fixture
-def make(make_now: Make) -> Iterator[Make]:
-    """The same at START, where the clock stands."""
-    with clock.pin(START):
-        yield make_now
-
-
-@pytest.fixture
-def declared() -> Iterator[dict[str, Any]]:
-    """CELERY_BEAT_SCHEDULE of the project."""
-    before = app.conf.beat_schedule
-    app.conf.beat_schedule = {}
-    yield app.conf.beat_schedule
-    app.conf.beat_schedule = before
-
-
-def task(name: str, **fields: Any) -> PeriodicTask:
-    """A task that workers elsewhere have registered, every hour unless a schedule is given."""
-    if not {"interval", "crontab", "clocked"} & fields.keys():
-        fields["interval"] = every(3600)
-    fields = {key: from_utc(value) if isinstance(value, datetime) else value for key, value in fields.items()}
-    return PeriodicTask.objects.create(name=name, task="elsewhere.run", one_off="clocked" in fields, **fields)
-
-
-def waiting() -> list[tuple[str, list[Any], dict[str, Any]]]:
-    """Take what is in the queue: (name of the periodic task, arguments, headers)."""
-    found = []
-    with app.connection_for_read() as link:
-        queue = link.SimpleQueue("celery")
-        while queue.qsize():
-            message = queue.get(timeout=1)
-            message.ack()
-            found.append((message.headers["periodic_task_name"], message.payload[0], message.headers))
-        queue.close()
-    return found
-
-
-def run(scheduler: Any, seconds: int) -> list[str]:
-    """Tick every second for so long; returns the names of what was sent."""
-    for _ in range(seconds):
-        clock.move(clock.host_now() + timedelta(seconds=1))
-        scheduler.tick()
-    return [name for name, _, _ in waiting()]
 
 
 # -- on the engine ----------------------------------------------------------------------------------------------------
@@ -158,8 +98,24 @@ def test_many_at_once_go_through_the_hook_one_by_one(make: Make) -> None:
     assert len(Marking.seen) == 60 and len(queries) == 0
 
 
+class Proxy:
+    """Wraps a function and looks like it in every other way."""
+
+    def __init__(self, wrapper: Any, wrapped: Any) -> None:
+        self.wrapper, self.wrapped = wrapper, wrapped
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return partial(self.wrapper, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.wrapped, name)
+
+
+@pytest.mark.parametrize("how", ["function", "proxy"])
 @pytest.mark.parametrize("kind", [DatabaseScheduler, Scheduler])
-def test_a_patch_of_celery_s_own_method_is_asked(make: Make, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_patch_of_celery_s_own_method_is_asked(
+    make: Make, kind: type, how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     original = celery_beat.Scheduler.apply_entry
 
     def patched(*args: Any, **kwargs: Any) -> Any:
@@ -167,8 +123,9 @@ def test_a_patch_of_celery_s_own_method_is_asked(make: Make, kind: type, monkeyp
         entry.options["headers"] = {**entry.options.pop("headers", {}), "monitor": str(entry.schedule)}
         return original(*args, **kwargs)
 
-    patched.__wrapped__ = original  # type: ignore[attr-defined]
-    monkeypatch.setattr(celery_beat.Scheduler, "apply_entry", patched)
+    monkeypatch.setattr(
+        celery_beat.Scheduler, "apply_entry", patched if how == "function" else Proxy(patched, original)
+    )
     scheduler = make(kind)
     scheduler.tick()
     task("one", interval=every(2))
@@ -210,6 +167,49 @@ def test_a_message_that_a_hook_cannot_send_is_set_aside(make: Make, monkeypatch:
     assert run(scheduler, 3) == ["other"]
     one = Occurrence.objects.get(task_name="one")
     assert (one.state, one.reason, one.detail) == ("skipped", "refused", "ValueError: no such tenant")
+
+
+class ForEachTenant(DatabaseScheduler):
+    """One entry, several messages, as in projects with a schema for each tenant."""
+
+    fails_at: ClassVar[str] = ""
+
+    def apply_entry(self, entry: Any, producer: Any = None) -> None:
+        for tenant in ("a", "b", "c"):
+            if tenant == self.fails_at:
+                raise OperationalError("the broker is away")
+            entry.options["headers"]["tenant"] = tenant
+            self.apply_async(entry, producer=producer, advance=False)
+
+
+class InOne(DatabaseScheduler):
+    """The same one step later."""
+
+    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
+        for tenant in ("a", "b", "c"):
+            entry.options["headers"]["tenant"] = tenant
+            found = super().apply_async(entry, producer=producer, advance=advance, **kwargs)
+        return found
+
+
+@pytest.mark.parametrize("kind", [ForEachTenant, InOne])
+def test_each_message_that_a_hook_makes_of_an_entry_has_its_own_id(
+    make: Make, kind: type, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler = make(kind)
+    scheduler.tick()
+    one = task("one", clocked=clocked(at(2)))
+    monkeypatch.setattr(ForEachTenant, "fails_at", "c")
+    found: list[dict[str, Any]] = []
+    for _ in range(12):  # also with copies, if the hook fails in the middle
+        clock.move(clock.host_now() + timedelta(seconds=1))
+        scheduler.tick()
+        found += [headers for _, _, headers in waiting()]
+        monkeypatch.undo()
+    ids = {(headers["tenant"], headers["id"]) for headers in found}
+    assert len(ids) == 3 and len({key for _, key in ids}) == 3
+    assert ("a", str(Occurrence.objects.get(task_id=one.pk).celery_task_id)) in ids
+    assert {headers["tenant"] for headers in found if OCCURRENCE_HEADER in headers} == {"a"}
 
 
 @pytest.fixture
@@ -320,239 +320,3 @@ def test_a_row_that_no_entry_can_be_made_from_hides_no_other(make: Make, caplog:
         cursor.execute("UPDATE django_celery_beat_periodictask SET args = '{' WHERE id = %s", [bad.pk])
     assert list(make().all_as_schedule()) == ["good"]
     assert "'bad'" in caplog.text
-
-
-# -- CELERY_BEAT_SCHEDULE ---------------------------------------------------------------------------------------------
-
-
-def stored(make: Make) -> dict[str, PeriodicTask]:
-    make().tick()
-    return {row.name: row for row in PeriodicTask.objects.all()}
-
-
-def test_entries_of_the_settings_become_tasks(make: Make, declared: dict[str, Any]) -> None:
-    declared["plain"] = {"task": "a.b", "schedule": 30.0, "args": (1, "x"), "kwargs": {"k": [1]}}
-    declared["days"] = {"task": "a.b", "schedule": crontab(minute=0, hour=7, day_of_week=[1, 2, 3])}
-    declared["half"] = {"task": "a.b", "schedule": timedelta(seconds=1.5)}
-    declared["sun"] = {"task": "a.b", "schedule": solar("sunset", -37.5, 144.75)}
-    declared["options"] = {
-        "task": "a.b",
-        "schedule": timedelta(hours=1),
-        "options": {
-            "queue": "q",
-            "priority": 3,
-            "expires": 5,
-            "headers": {"h": 1},
-            "exchange": "e",
-            "routing_key": "r",
-        },
-        "description": "from the settings",
-        "enabled": False,
-    }
-    declared["ends"] = {"task": "a.b", "schedule": 60, "options": {"expires": at(3600), "queue": None}}
-    found = stored(make)
-    assert set(found) == {*declared, "celery.backend_cleanup"} - ({"celery.backend_cleanup"} - set(found))
-    assert (found["plain"].interval.every, found["plain"].interval.period) == (30, "seconds")
-    assert (json.loads(found["plain"].args), json.loads(found["plain"].kwargs)) == ([1, "x"], {"k": [1]})
-    assert found["days"].crontab.day_of_week == "1,2,3" and str(found["days"].crontab.timezone) == "UTC"
-    assert (found["half"].interval.every, found["half"].interval.period) == (1_500_000, "microseconds")
-    assert found["sun"].solar.event == "sunset"
-    one = found["options"]
-    assert (one.queue, one.priority, one.expire_seconds, one.exchange) == ("q", 3, 5, "e")
-    assert (json.loads(one.headers), one.description, one.enabled) == ({"h": 1}, "from the settings", False)
-    assert to_utc(found["ends"].expires) == at(3600)
-
-
-REFUSED = {
-    "countdown": {"options": {"countdown": 3}},
-    "options.link": {"options": {"link": "x"}},
-    "options.expires": {"options": {"expires": 1.5}},
-    "options.compression": {"options": {"queue": "q", "compression": "zlib"}},
-    "relative": {"relative": True},
-    "no such key": {"no such key": 1},
-    "total_run_count": {"total_run_count": 1},
-    "args": {"args": [object()]},
-    "priority": {"options": {"priority": 1000}},
-    "task": {"task": None},
-    "schedule": {"schedule": object()},
-}
-
-
-@pytest.mark.parametrize("named", REFUSED)
-def test_what_has_no_place_in_a_task_is_refused_by_name(
-    make: Make, declared: dict[str, Any], named: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    declared["bad"] = {"task": "a.b", "schedule": 60, **REFUSED[named]}
-    declared["good"] = {"task": "a.b", "schedule": 60}
-    found = stored(make)
-    assert "bad" not in found and "good" in found
-    (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
-    assert "'bad'" in line and named in line
-
-
-def test_the_settings_win_at_each_start_and_touch_nothing_that_is_as_they_say(
-    make: Make, declared: dict[str, Any]
-) -> None:
-    declared["one"] = {"task": "a.b", "schedule": 60}
-    before = stored(make)["one"]
-    PeriodicTask.objects.filter(pk=before.pk).update(enabled=False, total_run_count=7)
-    clock.move(at(60))
-    same = stored(make)["one"]
-    assert same.date_changed == before.date_changed
-    declared["one"] = {"task": "a.c", "schedule": crontab()}
-    after = stored(make)["one"]
-    assert (after.pk, after.task, after.interval, after.total_run_count) == (before.pk, "a.c", None, 7)
-    assert not after.enabled  # that is no setting's, unless it says so
-
-
-def test_a_subclass_may_take_out_its_own_keys_first(make: Make, declared: dict[str, Any]) -> None:
-    class Tagged(DatabaseScheduler):
-        def update_from_dict(self, mapping: Any) -> None:
-            super().update_from_dict({name: {k: v for k, v in entry.items() if k != "tags"}
-                                      for name, entry in mapping.items()})  # fmt: skip
-
-    declared["one"] = {"task": "a.b", "schedule": 60, "tags": ["x"]}
-    scheduler = make(Tagged)
-    scheduler.tick()
-    assert PeriodicTask.objects.filter(name="one").exists() and scheduler.classic == []
-
-
-# -- classic mode -----------------------------------------------------------------------------------------------------
-
-
-class OwnEntry(ModelEntry):
-    def is_due(self) -> Any:
-        return super().is_due()
-
-
-class OwnChanges(PeriodicTasks):
-    class Meta:
-        proxy = True
-        app_label = "shop"
-
-
-class OwnModel(PeriodicTask):
-    class Meta:
-        proxy = True
-        app_label = "shop"
-
-
-def sub(**members: Any) -> type[DatabaseScheduler]:
-    return type("Sub", (DatabaseScheduler,), members)
-
-
-REPLACED: dict[str, Any] = {
-    "Entry": OwnEntry,
-    "Model": OwnModel,
-    "Changes": OwnChanges,
-    "enabled_models": lambda self: list(self.enabled_models_qs()),
-    "enabled_models_qs": lambda self: PeriodicTask.objects.filter(enabled=True).exclude(name="not mine"),
-    "all_as_schedule": lambda self: DatabaseScheduler.all_as_schedule(self),
-    "is_due": lambda self, entry: entry.is_due(),
-    "tick": lambda self: DatabaseScheduler.tick(self),
-    "schedule_changed": lambda self: DatabaseScheduler.schedule_changed(self),
-    "reserve": lambda self, entry: DatabaseScheduler.reserve(self, entry),
-    "sync": lambda self: DatabaseScheduler.sync(self),
-}
-
-
-@pytest.mark.parametrize("hook", REPLACED)
-def test_a_replaced_part_means_classic_mode_which_says_so_and_runs(
-    make_now: Make, hook: str, caplog: pytest.LogCaptureFixture
-) -> None:
-    one = task("one", last_run_at=LONG_AGO, args=[1])
-    before = datetime.now(UTC)
-    scheduler = make_now(sub(**{hook: REPLACED[hook]}))
-    assert scheduler.classic == [hook] and hook in scheduler.info
-    (line,) = [record.getMessage() for record in caplog.records if "classic mode" in record.getMessage()]
-    assert hook in line and "ledger" in line
-    while scheduler.tick() == 0:
-        pass
-    ((name, args, _),) = waiting()
-    assert (name, args) == ("one", [1])
-    scheduler.sync()
-    one.refresh_from_db()
-    assert one.total_run_count == 1 and to_utc(one.last_run_at) >= before
-    assert not Occurrence.objects.exists() and not TaskState.objects.exists()
-
-
-def test_a_patched_entry_means_classic_mode_too(make_now: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ModelEntry, "is_due", OwnEntry.is_due)
-    assert make_now().classic == ["ModelEntry.is_due"]
-    monkeypatch.undo()
-    assert make_now().classic == []
-
-
-def test_what_is_no_part_of_the_scheduler_changes_nothing(make_now: Make) -> None:
-    kind = type("Sub", (DatabaseScheduler,), {"mine": 1, "max_interval": 2, "setup_schedule": lambda self: None})
-    assert make_now(kind).classic == []
-
-
-LONG_AGO = datetime(2020, 1, 1, tzinfo=UTC)
-Classic = sub(enabled_models=lambda self: self.enabled_models_qs())
-
-
-def drive(scheduler: Any) -> list[str]:
-    """Tick until it wants to sleep; returns the names of what was sent."""
-    for _ in range(50):
-        if scheduler.tick() > 0:
-            return [name for name, _, _ in waiting()]
-    raise AssertionError("it never sleeps")
-
-
-def test_classic_a_one_off_runs_once_and_hides_no_other(make_now: Make) -> None:
-    once = task("once", clocked=clocked(LONG_AGO))
-    task("over", interval=every(1), expires=LONG_AGO)
-    task("one", last_run_at=LONG_AGO)
-    scheduler = make_now(Classic)
-    assert sorted(drive(scheduler)) == ["once", "one"]
-    assert drive(scheduler) == []
-    once.refresh_from_db()
-    assert (once.enabled, once.total_run_count) == (False, 1)
-    scheduler.close()
-    assert drive(make_now(Classic)) == []
-
-
-def test_classic_an_entry_that_puts_itself_off_hides_no_other(make_now: Make) -> None:
-    class PutOff(ModelEntry):
-        def is_due(self) -> Any:
-            if self.name == "other":
-                return super().is_due()
-            asked.append(1)
-            return schedstate(False, 3600 if len(asked) > 1 else 0)
-
-    asked: list[int] = []
-    task("off")
-    scheduler = make_now(sub(Entry=PutOff))
-    assert drive(scheduler) == []
-    task("other", last_run_at=LONG_AGO)
-    assert drive(scheduler) == ["other"]
-
-
-def test_classic_sees_a_change_at_once_and_leaves_no_hints(make_now: Make) -> None:
-    scheduler = make_now(Classic, max_interval=0.000_001)
-    assert drive(scheduler) == []
-    added = task("added", last_run_at=LONG_AGO)
-    assert Change.objects.exists()
-    assert drive(scheduler) == ["added"]
-    assert not Change.objects.exists()
-    added.delete()
-    assert drive(scheduler) == [] and "added" not in scheduler.schedule
-
-
-def test_classic_an_edit_of_a_task_that_ran_is_kept(make_now: Make) -> None:
-    one = task("one", last_run_at=LONG_AGO)
-    scheduler = make_now(Classic)
-    assert drive(scheduler) == ["one"]
-    PeriodicTask.objects.filter(pk=one.pk).update(description="edited", queue="other")
-    scheduler.close()
-    one.refresh_from_db()
-    assert (one.description, one.queue, one.total_run_count) == ("edited", "other", 1)
-
-
-def test_classic_stores_the_entries_of_the_settings_when_it_is_made(make_now: Make, declared: dict[str, Any]) -> None:
-    declared["one"] = {"task": "tests.project.tasks.add", "schedule": 60, "args": [1, 2]}
-    make_now(Classic, lazy=True)
-    assert not PeriodicTask.objects.filter(name="one").exists()
-    make_now(Classic)
-    assert PeriodicTask.objects.filter(name="one").exists()

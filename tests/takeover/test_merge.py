@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
-from tests.processes import manage
-from tests.scratch import Scratch
-from tests.takeover.old import PREFIX, Old
+from tests.processes import run_python
+from tests.takeover.old import BACK, MIGRATE, PREFIX, Old, old, old_templates
+
+__all__ = ["old", "old_templates"]
 
 VALUES = {
     "intervalschedule": "every, period",
     "crontabschedule": "minute, hour, day_of_month, month_of_year, day_of_week, timezone",
     "clockedschedule": "clocked_time",
 }
-
-
-@pytest.fixture
-def old(blank_database: Scratch) -> Old:
-    return Old(blank_database)
 
 
 def test_each_value_becomes_its_oldest_row_and_the_tasks_follow(old: Old) -> None:
@@ -34,7 +28,7 @@ def test_each_value_becomes_its_oldest_row_and_the_tasks_follow(old: Old) -> Non
         old.task(f"crontab {key}", crontab_id=key)
     for key in (4, 6, 8):
         old.task(f"clocked {key}", clocked_id=key, one_off=True)
-    old.migrate("--verbosity=0")
+    told = old.migrate()
     assert old.keys("intervalschedule") == [2, 5]
     assert old.keys("crontabschedule") == [1, 3]
     assert old.keys("clockedschedule") == [4, 8]
@@ -48,11 +42,122 @@ def test_each_value_becomes_its_oldest_row_and_the_tasks_follow(old: Old) -> Non
     assert {name: key for name, key in uses["clocked"].items() if key} == {
         "clocked 4": 4, "clocked 6": 4, "clocked 8": 8,
     }  # fmt: skip
-    assert not manage(old.scratch.env, "makemigrations", "--check", "--dry-run", "django_celery_beat").count("+")
     for table, columns in VALUES.items():
         with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
             old.run(f"INSERT INTO {PREFIX}{table} ({columns}) SELECT {columns} FROM {PREFIX}{table}")
-    told = json.loads(manage(old.scratch.env, "onebeat", "adopt", "--json"))
     assert told["interval"]["merged"] == 2
     assert told["interval"]["repointed"] == {f"{PREFIX}periodictask.interval_id": 2}
     assert told["interval"]["kept"] == [{"id": 2, "value": "5 minutes", "merged": 2, "tasks": 3}]
+
+
+def test_columns_of_tables_that_django_does_not_know_follow(old: Old) -> None:
+    old.intervals((1, 5, "minutes"), (2, 5, "minutes"), (3, 6, "minutes"))
+    old.run(
+        "CREATE TABLE strange (id INTEGER PRIMARY KEY, plan INTEGER NULL, note VARCHAR(9), "
+        f"FOREIGN KEY (plan) REFERENCES {PREFIX}intervalschedule (id) ON DELETE CASCADE)"
+    )
+    old.run("INSERT INTO strange VALUES (1, 2, 'a'), (2, 1, 'b'), (3, 3, 'c'), (4, NULL, 'd'), (5, 2, 'e')")
+    told = old.migrate()
+    assert dict(old.run("SELECT note, plan FROM strange")) == {"a": 1, "b": 1, "c": 3, "d": None, "e": 1}
+    assert told["interval"]["repointed"] == {"strange.plan": 2}
+
+
+def test_rows_are_spelled_as_the_models_would_spell_them_and_then_compared(old: Old) -> None:
+    old.intervals((1, 5, "Minutes"), (2, 5, " minutes"), (3, 5, "minutes"))
+    old.crontabs(
+        (1, "0, 30", "*", "*", "*", "MON-fri", "europe/paris"),
+        (2, "0,30", "*", "*", "*", "1-5", "Europe/Paris"),
+        (3, "00,30", "*", "*", "jan-dec", "monday-friday", "Europe/Paris"),
+        # What Celery read otherwise, or not at all, stays as it is.
+        (4, "*/5-20", "*", "*", "*", "*"),
+        (5, "*/5", "*", "*", "*", "*"),
+        (6, "0", "0", "31", "2", "*"),
+        (7, "0", "0", "*", "*", "fri#L"),
+        (8, "0", "0", "*", "*", "*", "Mars/Olympus"),
+    )
+    for key in range(1, 9):
+        old.task(f"task {key}", crontab_id=key)
+    told = old.migrate()
+    assert old.run(f"SELECT id, every, period FROM {PREFIX}intervalschedule") == [(1, 5, "minutes")]
+    rows = old.run(f"SELECT id, {VALUES['crontabschedule']} FROM {PREFIX}crontabschedule ORDER BY id")
+    assert [tuple(row) for row in rows] == [
+        (1, "0,30", "*", "*", "*", "1-5", "Europe/Paris"),
+        (4, "*/5-20", "*", "*", "*", "*", "UTC"),
+        (5, "*/5", "*", "*", "*", "*", "UTC"),
+        (6, "0", "0", "31", "2", "*", "UTC"),
+        (7, "0", "0", "*", "*", "fri#L", "UTC"),
+        (8, "0", "0", "*", "*", "*", "Mars/Olympus"),
+    ]
+    assert old.uses("crontab_id") == {f"task {key}": 1 if key < 4 else key for key in range(1, 9)}
+    assert (told["interval"]["respelled"], told["crontab"]["respelled"]) == (2, 2)
+    assert {row["id"] for row in told["crontab"]["read_otherwise"]} >= {4, 6, 7, 8}
+    assert "another meaning" in next(row["why"] for row in told["crontab"]["read_otherwise"] if row["id"] == 7)
+
+
+def test_a_migration_that_was_stopped_goes_on_where_it_was(old: Old) -> None:
+    old.intervals(*((key, key // 3, "minutes") for key in range(3, 303)))
+    for key in range(3, 303):
+        old.task(f"task {key}", interval_id=key)
+    done = run_python(old.scratch.env, stop_in_the_middle)
+    assert 0 < done < 200
+    assert len(old.keys("intervalschedule")) == 300 - done
+    told = old.migrate()
+    assert old.keys("intervalschedule") == list(range(3, 303, 3))
+    assert old.uses("interval_id") == {f"task {key}": key - key % 3 for key in range(3, 303)}
+    assert (told["interval"]["merged"], told["interval"]["groups"]) == (200, 100)
+
+
+def stop_in_the_middle() -> int:
+    from django.core.management import call_command
+
+    from onebeat.store import merge
+
+    merge.BATCH = 40
+    before = merge.merge
+    calls = []
+
+    def failing(table, keys=None):
+        calls.append(keys)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return before(table, keys)
+
+    merge.merge = failing
+    try:
+        call_command(*MIGRATE)
+    except KeyboardInterrupt:
+        from onebeat.store.adopt import recorded
+
+        return recorded("default")["interval"]["merged"]
+    raise AssertionError("nothing stopped it")
+
+
+def test_the_way_back_drops_the_constraints_and_forward_is_free_again(old: Old) -> None:
+    old.intervals((1, 5, "minutes"), (2, 5, "minutes"))
+    old.call(MIGRATE, BACK)
+    old.intervals((3, 5, "minutes"))
+    old.task("one", interval_id=3)
+    old.migrate()
+    assert old.keys("intervalschedule") == [1]
+    assert old.uses("interval_id") == {"one": 1}
+
+
+def test_the_constraint_of_many_rows_is_made_beside_the_writers(old: Old) -> None:
+    old.insert("clockedschedule", [{"id": 1, "clocked_time": "2031-01-01 00:00:00"}])
+    moved = {
+        "sqlite": "datetime(clocked_time, '+' || %s || ' seconds')",
+        "mysql": "clocked_time + INTERVAL %s SECOND",
+        "postgresql": "clocked_time + %s * INTERVAL '1 second'",
+    }[old.link.vendor]
+    for power in range(15):
+        old.run(
+            f"INSERT INTO {PREFIX}clockedschedule (id, clocked_time) "
+            f"SELECT id + %s, {moved} FROM {PREFIX}clockedschedule", 2**power, 2**power,
+        )  # fmt: skip
+    old.run(f"UPDATE {PREFIX}clockedschedule SET clocked_time = '2031-01-01 00:00:00' WHERE id <= 2500")
+    old.task("last", clocked_id=2500, one_off=True)
+    old.migrate()
+    assert old.keys("clockedschedule") == [1, *range(2501, 2**15 + 1)]
+    assert old.uses("clocked_id") == {"last": 1}
+    with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
+        old.clocks((1_000_000, "2031-01-01 00:00:00"))

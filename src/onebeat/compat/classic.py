@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable
 from typing import Any
 
 from celery import beat
@@ -44,11 +43,10 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
     _heap_invalidated = False
     _read_at = _looked_at = 0.0
     _rows: int | None = None
-    _stale = False
+    _stale = _urgent = False
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._dirty: set[str] = set()
-        self._finished: dict[str, Any] = {}
         super().__init__(*args, **kwargs)
 
     def enabled_models_qs(self) -> Any:
@@ -85,7 +83,7 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
                 self.sync()
                 self._schedule = self.all_as_schedule()
                 self._read_at, self._stale = clock.monotonic(), False
-                self._heap_invalidated = True
+                self._heap_invalidated = self._heap is not None
         except Error as error:
             self._failed(error)
         return self._schedule or {}
@@ -97,28 +95,23 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
 
     def reserve(self, entry: Any) -> Any:
         """Count a run of this entry."""
-        following, schedule = next(entry), self._schedule
-        if schedule is not None and getattr(following.model, "one_off", False):
-            # On top of the heap it would be asked again and again, and hide the others.
-            schedule.pop(entry.name, None)
-            self._finished[entry.name] = following
-            self._heap_invalidated = True
-        elif schedule is not None:
-            schedule[entry.name] = following
-            self._dirty.add(entry.name)
+        following = next(entry)
+        if self._schedule is not None:
+            self._schedule[entry.name] = following
+        self._dirty.add(entry.name)
+        self._urgent = self._urgent or bool(getattr(following.model, "one_off", False))
         return following
 
     def sync(self) -> None:
         """Write the run state of what ran. What cannot be written now is kept for the next time."""
         for name in list(self._dirty):
-            self._save(name, (self._schedule or {}).get(name), self._dirty.discard)
-        for name, entry in list(self._finished.items()):
-            self._save(name, entry, self._finished.pop)
+            self._save(name, (self._schedule or {}).get(name))
 
     def classic_tick(self) -> float:
         """One step of Celery's loop; returns the seconds until the next."""
         self._look()
-        if self._finished:
+        if self._urgent:  # a one-off that is not recorded as run would run again after a crash
+            self._urgent = False
             self.sync()
         delay = float(_Scheduler.tick(self))
         heap: Any = self._heap
@@ -132,7 +125,7 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
                 return 0.0
         return delay
 
-    def _save(self, name: str, entry: Any, done: Callable[[str], Any]) -> None:
+    def _save(self, name: str, entry: Any) -> None:
         try:
             if entry is not None:
                 entry.save()
@@ -143,7 +136,7 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
             logger.info("task %r was deleted meanwhile", name)
         except Exception as error:
             logger.error("the run state of task %r is lost: %r", name, error)
-        done(name)
+        self._dirty.discard(name)
 
     def _look(self) -> None:
         """See changes that `Changes` does not tell of."""

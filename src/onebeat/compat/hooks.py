@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 import logging
 from collections.abc import Callable, Sequence
 from types import FunctionType, SimpleNamespace
 from typing import Any
+from uuid import UUID, uuid5
 
 from celery import beat
 from django.db import DEFAULT_DB_ALIAS
@@ -22,12 +22,13 @@ logger = logging.getLogger("onebeat")
 
 #: In the order in which they are called.
 SENDING = ("apply_entry", "apply_async", "send_task")
+_OURS = ("celery.beat", "onebeat.compat.schedulers")
 
 
 def dispatcher(scheduler: beat.Scheduler, plain_below: int) -> CeleryDispatcher:
     """The dispatcher for a scheduler of Celery's beat: through its hooks if one of them is not Celery's own."""
     app: Any = scheduler.app
-    hooked = [name for name in SENDING if not _celerys_own(scheduler, name)]
+    hooked = [name for name in SENDING if not _own(scheduler, name)]
     if not hooked:
         return CeleryDispatcher(app, plain_below=plain_below)
     logger.info("messages go one by one through %s", ", ".join(hooked))
@@ -66,6 +67,7 @@ class HookedDispatcher(CeleryDispatcher):
         entry: Any = ModelEntry(self._task, app=self._scheduler.app)
         entry.args, entry.kwargs, entry.options = list(args), kwargs, options
         self._error = None
+        self._scheduler.copies = 0
         # As Celery's tick calls it: those who patch it count the arguments.
         self._scheduler.apply_entry(entry, producer=producer)
         if self._error is not None:
@@ -93,7 +95,16 @@ class _Behind:
         return getattr(self._app, name)
 
 
-def _celerys_own(scheduler: Any, name: str) -> bool:
-    found = vars(scheduler).get(name) or inspect.getattr_static(type(scheduler), name)
-    # Its type and its file: a wrapper copies the names of what it wraps.
-    return type(found) is FunctionType and found.__code__.co_filename == beat.ScheduleEntry.is_due.__code__.co_filename
+def copied(options: dict[str, Any], number: int) -> dict[str, Any]:
+    """The options of a further message for the same occurrence: an id of its own, the same after a crash, and no
+    mark of the occurrence, of which a worker would run only one."""
+    headers = {key: value for key, value in options.get("headers", {}).items() if key != OCCURRENCE_HEADER}
+    return {**options, "headers": headers, "task_id": str(uuid5(UUID(options["task_id"]), str(number)))}
+
+
+def _own(scheduler: Any, name: str) -> bool:
+    """Whether nobody has had a hand in this method, neither in a subclass nor by a patch."""
+    places = [vars(each) for each in (scheduler, *type(scheduler).__mro__)]
+    found = [place[name] for place in places if name in place]
+    # Their type and their module: a wrapper copies the names of what it wraps, but not the globals.
+    return all(type(one) is FunctionType and one.__globals__["__name__"] in _OURS for one in found)

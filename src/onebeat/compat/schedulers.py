@@ -15,7 +15,7 @@ from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError,
 from onebeat.celery import beat
 from onebeat.compat.classic import SCHEDULE_SYNC_MAX_INTERVAL, ClassicScheduler
 from onebeat.compat.entries import ModelEntry
-from onebeat.compat.hooks import SENDING
+from onebeat.compat.hooks import SENDING, copied
 
 __all__ = ["ADD_ENTRY_ERROR", "DEFAULT_MAX_INTERVAL", "SCHEDULE_SYNC_MAX_INTERVAL", "DatabaseScheduler", "ModelEntry"]
 
@@ -44,6 +44,8 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
     """
 
     max_interval = DEFAULT_MAX_INTERVAL
+    #: How many messages the hooks have made of the entry in hand.
+    copies = 0
 
     def __init__(self, *args: Any, lazy: bool = False, **kwargs: Any) -> None:
         #: The hooks for which this scheduler runs in classic mode; empty on the engine.
@@ -75,6 +77,17 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
     def reserve(self, entry: Any) -> Any:
         """Count a run of this entry; on the engine that is the engine's to do."""
         return super().reserve(entry) if self.classic else entry
+
+    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
+        """As Celery's. A hook may call it several times for one entry: then each message has an id of its own."""
+        given = entry.options
+        if self.copies and "task_id" in given:
+            entry.options = copied(given, self.copies)
+        self.copies += 1
+        try:
+            return super().apply_async(entry, producer=producer, advance=advance, **kwargs)
+        finally:
+            entry.options = given
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Do what is due. Returns the seconds that beat may sleep."""

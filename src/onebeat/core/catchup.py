@@ -107,12 +107,13 @@ def decide(
     expires: datetime | None = None,
     one_off: bool = False,
     key: str = "",
+    limit: int = SEND_LIMIT,
 ) -> Decision:
     """Decide every nominal time from `due_at` to `now`.
 
     `missed_before`: turns before this instant could not be kept by any scheduler; later ones are only late. `expires`
     is the last instant at which a nominal time may lie: a time that was missed is not made up for after it. `key` names
-    the task for its jitter.
+    the task for its jitter. At most `limit` times are sent; the rest stays due.
     """
     end = min(now, expires) if expires else now
     walk = _Walk(recurrence, due_at if expires is None or due_at <= expires else None, expires)
@@ -129,7 +130,7 @@ def decide(
         elif policy.missed == "latest":
             newest = walk.newest_before(missed_end)
             walk.skip_before(newest, COALESCED, into=newest)
-    while walk.at is not None and walk.at <= end and len(walk.send) < SEND_LIMIT:
+    while walk.at is not None and walk.at <= end and len(walk.send) < limit:
         if walk.at + wait(recurrence, walk.at, policy, key) > now:
             break
         walk.step()

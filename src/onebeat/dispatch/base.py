@@ -36,9 +36,18 @@ class Unsent:
     """The broker is away, or was lost on the way: the message may or may not have reached it."""
 
     reason: str
+    #: It failed by itself, so that it may be to blame; False for those that were lost or given up together with others.
+    alone: bool = True
 
 
-Outcome = Accepted | Refused | Unsent
+@dataclass(frozen=True, slots=True)
+class Deferred:
+    """The broker does not take this message now (its queue is full); it takes others."""
+
+    reason: str
+
+
+Outcome = Accepted | Refused | Unsent | Deferred
 
 
 class Dispatcher(Protocol):

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
+from amqp.exceptions import MessageNacked
 from celery import Celery, Task
 from kombu import exceptions
 from kombu.exceptions import OperationalError
 
-from onebeat.dispatch.base import Accepted, Message, Outcome, Refused, Unsent
+from onebeat.dispatch.base import Accepted, Deferred, Message, Outcome, Refused, Unsent
 
 logger = logging.getLogger("onebeat")
 
@@ -24,6 +25,11 @@ _CONNECT_SECONDS = 3.0
 _ANSWER_SECONDS = 5.0
 #: How long it may take to say goodbye: nothing depends on it.
 _GOODBYE_SECONDS = 0.3
+
+#: How many messages in a row must fail for the broker to count as away although it answers.
+_FAILURES = 3
+
+_AWAY = Unsent("the broker does not answer", alone=False)
 
 #: RabbitMQ refuses a message that is to live longer than 2**32 - 1 milliseconds.
 _LONGEST_LIFE = timedelta(milliseconds=2**32 - 1) - timedelta(hours=1)
@@ -62,7 +68,7 @@ class CeleryDispatcher:
 
     def publish(self, messages: Sequence[Message]) -> list[Outcome]:
         if not self.ready():
-            return [Unsent("the broker does not answer")] * len(messages)
+            return [_AWAY] * len(messages)
         batched = [message for message in messages if not self._overridden(message.task)]
         if len(batched) < self.plain_below or not getattr(self._producer, "supports_batch_publish", False):
             return self._each(messages)
@@ -91,15 +97,16 @@ class CeleryDispatcher:
 
     def _each(self, messages: Sequence[Message]) -> list[Outcome]:
         outcomes: list[Outcome] = []
+        failed = 0
         for message in messages:
-            if outcomes and isinstance(outcomes[-1], Unsent):
-                outcomes.append(outcomes[-1])
-                continue
-            if not self.ready():
-                outcomes.append(Unsent("the broker does not answer"))
+            # After a failure a broker that answers gets the next: the message may be to blame. A few in a row are its
+            # own.
+            if failed == _FAILURES or not self.ready():
+                outcomes.append(_AWAY)
                 continue
             outcomes.append(self._send(message))
-            if isinstance(outcomes[-1], Unsent):
+            failed = failed + 1 if isinstance(outcomes[-1], Unsent) else 0
+            if failed:
                 self.close()
         return outcomes
 
@@ -113,10 +120,8 @@ class CeleryDispatcher:
             with self._producer.batch(max_size=8 * len(messages)):
                 # An exception that left this block would discard what is buffered.
                 outcomes += [self._send(message) for message in messages]
-        except Exception as error:
-            if not self._away(error):
-                raise
-            lost = Unsent(repr(error))
+        except Exception as error:  # whatever it is, what was in the batch may have arrived
+            lost = Unsent(repr(error), alone=False)
             self.close()
             return [one if isinstance(one, Refused) else lost for one in outcomes] or [lost] * len(messages)
         if any(isinstance(one, Unsent) for one in outcomes):
@@ -136,6 +141,8 @@ class CeleryDispatcher:
             else:
                 self.app.send_task(message.task, message.args, message.kwargs, **options)
         except Exception as error:
+            if isinstance(error, MessageNacked) or isinstance(error.__cause__, MessageNacked):
+                return Deferred("the broker did not take it: its queue may be full")
             if self._away(error):
                 return Unsent(repr(error))
             if isinstance(error, self._connection.channel_errors):
@@ -162,11 +169,9 @@ class CeleryDispatcher:
     def _transport_options(self) -> dict[str, Any]:
         """Bounded waits, and RabbitMQ's publisher confirms: "accepted" means that the broker said so."""
         given = self.app.conf.broker_transport_options or {}
-        scheme = str(self.app.conf.broker_write_url or self.app.conf.broker_url or "amqp").partition(":")[0]
-        if scheme.startswith("redis"):
-            own = {"socket_connect_timeout": _CONNECT_SECONDS, "socket_timeout": _ANSWER_SECONDS}
-        elif scheme in ("amqp", "amqps", "pyamqp"):
-            own = {"confirm_publish": True}
-        else:
-            own = {}
-        return {**own, **given}
+        own: dict[str, dict[str, Any]] = {
+            "redis": {"socket_connect_timeout": _CONNECT_SECONDS, "socket_timeout": _ANSWER_SECONDS},
+            "amqp": {"confirm_publish": True},
+        }
+        # Asked of the transport: the setting may be a list of addresses, or an alias such as `sentinel`.
+        return {**own.get(self.app.connection_for_write().transport.driver_type, {}), **given}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from onebeat.store import beats
+from onebeat.core import clock
+from onebeat.store import beats, vendors
 
 #: How often a scheduler reports that it is at work.
 _REPORT = timedelta(seconds=2)
@@ -24,6 +25,7 @@ class Presence:
         self._any_able_since: datetime | None = None
         self._seen: datetime | None = None
         self._reported: datetime | None = None
+        self._reported_monotonic = clock.monotonic()
 
     @property
     def beat(self) -> int:
@@ -49,6 +51,17 @@ class Presence:
                 beats.report(self.using, self.beat, able_since=self._able_since, lag=self.lag)
             self._any_able_since = beats.able_since(self.using, now, self.away)
             self._reported = now
+            self._reported_monotonic = clock.monotonic()
+
+    def still_at_work(self) -> None:
+        """Asked between two steps of a long tick: reports in time, so that a scheduler that is busy is not taken for
+        one that is away."""
+        if clock.monotonic() - self._reported_monotonic >= _REPORT.total_seconds():
+            self.seen(vendors.now(self.using), self._able_since is not None)
+
+    def rests(self, now: datetime) -> None:
+        """A tick has ended: what counts as a gap begins here."""
+        self._seen = now
 
     def missed_before(self, now: datetime, late: timedelta) -> datetime:
         """Turns before this instant could not be kept: nobody was able to send then, or they are later than `late`."""

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from onebeat.conf import Settings
 from onebeat.core import clock
-from onebeat.dispatch.base import Accepted, Dispatcher, Refused, Unsent
+from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsent
 from onebeat.engine.messages import message
 from onebeat.engine.presence import Presence
 from onebeat.store import claim, plan, runstate, settle, states, sweep, vendors, zonedata
@@ -26,7 +26,10 @@ _TICK_SECONDS = 1.0
 #: Before each try to write run counts on the way out, in seconds.
 _LAST_TRIES = (0.0, 0.05, 0.1)
 
-#: How long an occurrence that failed twice waits while others are tried.
+#: The least it sleeps when nothing more could be claimed.
+_SHORTEST = 0.02
+
+#: How long an occurrence that the broker did not take waits while others are tried.
 _AGAIN = timedelta(seconds=5)
 
 
@@ -67,6 +70,8 @@ class Engine:
         self._open: dict[int, set[int]] = {}
         #: Those of them that the broker has, by claim: still to be recorded.
         self._accepted: dict[int, list[Claimed]] = {}
+        #: How often each occurrence has failed here although the broker answered.
+        self._failures: dict[int, int] = {}
         #: Since when every publish has failed although the broker answers.
         self._failing_since: datetime | None = None
 
@@ -83,13 +88,16 @@ class Engine:
         now = vendors.now(self.using)  # after the broker was asked, which may take seconds: able from now on
         if not ready:
             self._failing_since = None
+            self._failures.clear()
         self.presence.seen(now, ready, self._failing_since)
         self._plan()
         if ready:
             more = self._work(now)
+            self._keep_up()
             if more and not self.stopping():
                 return 0.0
-        self._keep_up()
+        else:
+            self._keep_up()
         return self._sleep(ready)
 
     def _plan(self) -> None:
@@ -109,11 +117,13 @@ class Engine:
         terms = self._terms()
         if self._recovered is None or now - self._recovered > terms.lease / 6:
             batch = claim.lost(self.using, terms)
-            if batch.occurrences:
-                logger.warning("recovered %d occurrences of a lost scheduler", len(batch.occurrences))
+            lost = sum(one.claims > 1 for one in batch.occurrences)
+            if lost:
+                logger.warning("recovered %d occurrences of a lost scheduler", lost)
             self._recovered = now if batch.seen < terms.limit else None
             # In small parts, which go out one by one: a message that breaks the connection shows itself.
-            if not self._send(batch, min(self.settings.flush_size, max(1, self.settings.plain_below - 1))):
+            sent = self._send(batch, min(self.settings.flush_size, max(1, self.settings.plain_below - 1)))
+            if not sent and self.presence.refused:
                 return False
         while True:
             if self.stopping() or not self.dispatcher.ready():
@@ -161,7 +171,11 @@ class Engine:
             self._accepted.pop(token, None)
 
     def _flush(self, batch: Batch, part: Sequence[Claimed], accepted: list[Claimed]) -> bool:
-        """Publish what is still ours of a part of a batch. Returns False when the broker is away."""
+        """Publish what is still ours of a part of a batch. Returns False when the broker is away.
+
+        A broker that takes some of them is not away: what it does not take waits a while and lets the others pass.
+        """
+        self.presence.still_at_work()
         mine = settle.still_mine(self.using, batch.token, [one.id for one in part])
         ours = [one for one in part if one.id in mine]
         self._settled(batch.token, [one for one in part if one.id not in mine])
@@ -171,22 +185,31 @@ class Engine:
                 case Accepted():
                     accepted.append(one)
                     self._failing_since = None
+                    self._failures.pop(one.id, None)
                 case Refused(reason):
                     logger.error("task %r was refused: %s", one.task.name, reason)
                     settle.refused(self.using, batch.token, one.id, reason)
                     self._settled(batch.token, [one])
-                case Unsent(reason):
-                    logger.warning("the broker is away: %s", reason)
-                    self._failing_since = self._failing_since or batch.now
-                    if one.claims > 1:
-                        # It failed before. If it is to blame, the others go first for a while.
-                        settle.postpone(self.using, batch.token, one.id, batch.now + _AGAIN)
-                        self._settled(batch.token, [one])
-                    return False
+                case Deferred(reason):
+                    logger.warning("task %r has to wait: %s", one.task.name, reason)
+                    self._postpone(batch, one)
+                case Unsent(reason, alone):
+                    if alone:
+                        logger.warning("task %r was not sent: %s", one.task.name, reason)
+                        self._failures[one.id] = self._failures.get(one.id, 0) + 1
+                    if self._failures.get(one.id, 0) > 1:
+                        self._postpone(batch, one)  # it may be to blame: others go first for a while
+        if outcomes and isinstance(outcomes[-1], Unsent):
+            if not any(isinstance(outcome, Accepted) for outcome in outcomes):
+                self._failing_since = self._failing_since or batch.now
+            return False
         return True
 
-    # -- leaving things in order
-    # ----------------------------------------------------------------------------------------
+    def _postpone(self, batch: Batch, one: Claimed) -> None:
+        settle.postpone(self.using, batch.token, one.id, batch.now + _AGAIN)
+        self._settled(batch.token, [one])
+
+    # -- leaving things in order ----------------------------------------------------------------------------------
 
     def _settled(self, token: int, done: Sequence[Claimed]) -> None:
         left = self._open.get(token, set())
@@ -210,8 +233,11 @@ class Engine:
 
     def write_runs(self) -> None:
         """Write run counts into the tasks' rows; what is locked by somebody waits for the next time."""
-        for task in runstate.flush(self.using, self._runs):
-            self._runs.pop(task, None)
+        tasks = list(self._runs)
+        for start in range(0, len(tasks), self.settings.batch_size):
+            part = {task: self._runs[task] for task in tasks[start : start + self.settings.batch_size]}
+            for task in runstate.flush(self.using, part):
+                self._runs.pop(task, None)
         self._runs_written = clock.monotonic()
 
     def close(self) -> None:
@@ -227,8 +253,7 @@ class Engine:
         self.presence.stop()
         self.dispatcher.close()
 
-    # -- sums
-    # -------------------------------------------------------------------------------------------------------------
+    # -- sums -----------------------------------------------------------------------------------------------------
 
     def _terms(self) -> Terms:
         return Terms(
@@ -243,6 +268,9 @@ class Engine:
         if not ready:
             return poll
         wake = states.next_wake(self.using, self._floor)
+        now = vendors.now(self.using)
+        self.presence.rests(now)
         if wake is None:
             return poll
-        return min(poll, max(0.0, (wake - vendors.now(self.using)).total_seconds()))
+        # What is due and was not claimed is locked by another scheduler, or has come due just now.
+        return min(poll, max(_SHORTEST, (wake - now).total_seconds()))

@@ -8,6 +8,7 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from typing import Any
 
 from django.apps import apps as installed
@@ -182,7 +183,8 @@ class MergeAndConstrain(AddConstraint):
         return None
 
     def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
-        with vendors.writing(schema_editor.connection.alias):
+        link = schema_editor.connection
+        with vendors.writing(link.alias) if link.features.can_rollback_ddl else nullcontext():
             super().database_backwards(app_label, schema_editor, from_state, to_state)
 
 

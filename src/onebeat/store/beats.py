@@ -14,10 +14,14 @@ from onebeat.models import Beat
 from onebeat.models.instants import DatabaseNow
 from onebeat.store import vendors
 
+#: How long the row of a process that has gone is kept, for people who ask what happened.
+_KEPT = timedelta(days=7)
+
 
 def register(using: str) -> int:
-    """Add a row for this process and return its key."""
+    """Add a row for this process and return its key. Rows of processes long gone are deleted."""
     now = vendors.now(using)
+    Beat.objects.using(using).filter(seen_at__lt=now - _KEPT).delete()
     row = Beat(
         host=socket.gethostname()[:255],
         pid=os.getpid(),
@@ -35,11 +39,15 @@ def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta) 
     Returns False when its row is gone.
     """
     skew = clock.host_now() - vendors.now(using)
-    done = Beat.objects.using(using).filter(pk=pk).update(
-        seen_at=DatabaseNow(),
-        able_since=able_since,
-        lag_ms=max(0, round(lag.total_seconds() * 1000)),
-        skew_ms=round(skew.total_seconds() * 1000),
+    done = (
+        Beat.objects.using(using)
+        .filter(pk=pk)
+        .update(
+            seen_at=DatabaseNow(),
+            able_since=able_since,
+            lag_ms=max(0, round(lag.total_seconds() * 1000)),
+            skew_ms=round(skew.total_seconds() * 1000),
+        )
     )
     return done > 0
 

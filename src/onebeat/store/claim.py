@@ -5,6 +5,7 @@ Recover: take occurrences whose scheduler was lost, decide them again, and publi
 
 from __future__ import annotations
 
+import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -23,6 +24,8 @@ from onebeat.store.states import State
 
 #: Where the count of claims ends: a broker that refuses for hours must not overflow its column.
 _MANY = 32_000
+
+logger = logging.getLogger("onebeat")
 
 
 @dataclass(slots=True)
@@ -66,32 +69,42 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
         skips: list[Skipped] = []
         moved: list[State] = []
         changed: list[tuple[Definition, State]] = []
+        gone: list[State] = []
         missed_before = terms.missed_before(now)
         for state in rows:
+            if len(sends) >= terms.limit:
+                break  # a batch is bounded in messages too; the other tasks stay due
             definition = found.get(state.task)
             if definition is None:
+                gone.append(state)
                 continue
             recurrence = _as_planned(definition, state)
             if recurrence is None or state.due_at is None:
                 changed.append((definition, state))
                 continue
-            decision = catchup.decide(
-                recurrence,
-                state.due_at,
-                now,
-                definition.policy,
-                missed_before=missed_before,
-                expires=definition.ends(),
-                one_off=definition.one_off,
-                key=str(definition.id),
-            )
+            try:
+                decision = catchup.decide(
+                    recurrence,
+                    state.due_at,
+                    now,
+                    definition.policy,
+                    missed_before=missed_before,
+                    expires=definition.ends(),
+                    one_off=definition.one_off,
+                    key=str(definition.id),
+                    limit=min(catchup.SEND_LIMIT, terms.limit - len(sends)),
+                )
+            except Exception as error:  # a fault of ours or of a library with this one task: the others go on
+                logger.exception("deciding task %r (%s)", definition.name, definition.id)
+                moved.append(plan.quarantined(state, definition, f"it cannot be decided: {error!r}", state))
+                continue
             sends += [(definition, due_at) for due_at in decision.send]
             skips += [Skipped(definition, one) for one in decision.skips]
             after = plan.waiting(state, definition, recurrence, decision.due_at, now)
             decided = [*decision.send, *(one.last for one in decision.skips)]
             marks = [*decided, *([state.water_mark] if state.water_mark else [])]
             moved.append(replace(after, water_mark=max(marks, default=None)))
-        states.delete(using, [state.task for state in rows if state.task not in found])
+        plan.forget(using, gone, now)
         ledger.skip(using, skips, now)
         batch.occurrences = ledger.claim(
             using, sends, token=batch.token, lease_until=now + terms.lease, beat=terms.beat, now=now

@@ -204,6 +204,11 @@ def _definition(row: tuple[Any, ...]) -> Definition:
     return one
 
 
+def gone(key: int) -> Definition:
+    """What is left of a task that was deleted: its key."""
+    return _broken(key, "", "the task is gone")
+
+
 def _broken(key: int, name: str, reason: str) -> Definition:
     nothing: tuple[Any, ...] = (None,) * 27
     blank = Definition(*nothing, (), DEFAULT)  # type: ignore[call-arg]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -21,6 +21,8 @@ _COLUMNS = (
     *("claim", "lease_until", "claims", "beat_id", "decided_at", "sent_at"),
 )
 _NAMESPACE = "namespace"
+#: Reasons that a later change can take back: the time is planned again and has not been sent.
+TAKEN_BACK = ("edited", "disabled", "quarantined")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,43 @@ def claim(
         for one in wanted.values()
     ]  # fmt: skip
     vendors.insert_or_lose(using, TABLE, _COLUMNS, rows, ("task_id", "due_at", "run"))
-    mine = Occurrence.objects.using(using).filter(lease_until=lease_until, claim=token)
-    return [
-        Claimed(pk, one.task, due_at, 0, one.celery_task_id)
-        for pk, task, due_at in mine.order_by("due_at", "pk").values_list("pk", "task_id", "due_at")
-        for one in (wanted[task, due_at],)
-    ]
+    mine = _under(using, token, lease_until)
+    left = wanted.keys() - mine.keys()
+    if left and _revive(using, left, claim=token, lease_until=lease_until, claims=1, beat=beat, decided_at=now):
+        mine = _under(using, token, lease_until)
+    claimed = [replace(wanted[key], id=pk) for key, pk in mine.items()]
+    return sorted(claimed, key=lambda one: (one.due_at, one.id))
+
+
+def _under(using: str, token: int, lease_until: datetime) -> dict[tuple[int, datetime], int]:
+    """The occurrences of one claim, by task and nominal time. The lease has an index, the claim has none."""
+    rows = Occurrence.objects.using(using).filter(lease_until=lease_until, claim=token)
+    return {(task, due_at): pk for pk, task, due_at in rows.values_list("pk", "task_id", "due_at")}
+
+
+def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: Any) -> int:
+    """Claim times that were skipped because of a change which has been taken back since. Returns how many there
+    were.
+    """
+    rows = Occurrence.objects.using(using).filter(run=0, state=Occurrence.State.SKIPPED, reason__in=TAKEN_BACK)
+    near = rows.filter(task_id__in={task for task, _ in keys}, due_at__in={due_at for _, due_at in keys})
+    done = 0
+    for pk, task, due_at, reason in near.values_list("pk", "task_id", "due_at", "reason"):
+        if (task, due_at) in keys:
+            done += rows.filter(pk=pk).update(
+                state=Occurrence.State.CLAIMED,
+                reason="",
+                detail=f"was skipped before: {reason}",
+                through=None,
+                **values,
+            )
+    return done
+
+
+def newest(using: str, task: int) -> datetime | None:
+    """The newest nominal time of a task that the ledger speaks of."""
+    row = Occurrence.objects.using(using).filter(task_id=task, run=0).order_by("-due_at").first()
+    return None if row is None else row.through or row.due_at
 
 
 def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:

@@ -254,7 +254,8 @@ def collisions(table: Table) -> Iterator[str]:
 
 def _children(table: Table, one: Reference) -> set[int]:
     column = f"r.{table.quoted(one.column)}"
-    sql = f"SELECT DISTINCT m.oldest FROM {one.table} r JOIN ({table.grouped()}) m ON m.id = {column} WHERE m.id <> m.oldest"
+    joined = f"{one.table} r JOIN ({table.grouped()}) m ON m.id = {column}"
+    sql = f"SELECT DISTINCT m.oldest FROM {joined} WHERE m.id <> m.oldest"
     return {int(oldest) for (oldest,) in table.rows(sql)}
 
 

@@ -85,7 +85,7 @@ def plan(using: str, tasks: Iterable[int], now: datetime, since: Mapping[int, Si
     held = states.existing(using, ids) - mine.keys()
     # Read after the lock: a definition read before it could be older than the state it is compared with.
     found = definitions.fetch(using, [task for task in ids if task not in held])
-    states.delete(using, [task for task in ids if task not in held and task not in found])
+    forget(using, [state for task, state in mine.items() if task not in found], now)
     since = noticed(using, found.values(), now) if since is None else since
     new = [planned(one, None, since[task], now) for task, one in found.items() if task not in mine]
     states.insert(using, new)
@@ -93,9 +93,18 @@ def plan(using: str, tasks: Iterable[int], now: datetime, since: Mapping[int, Si
     return held
 
 
-def again(
-    using: str, tasks: Sequence[tuple[Definition, State]], since: Mapping[int, Since], now: datetime
-) -> None:
+def forget(using: str, gone: Iterable[State], now: datetime) -> None:
+    """Drop the plans of tasks that do not exist any more, and record what was due of them. The states are locked."""
+    gone = list(gone)
+    due = [state for state in gone if state.due_at is not None and state.due_at <= now]
+    skips = [
+        (definitions.gone(state.task), Skip(state.due_at, state.due_at, "cancelled")) for state in due if state.due_at
+    ]
+    ledger.skip(using, [ledger.Skipped(task, one, "the task is gone") for task, one in skips], now)
+    states.delete(using, [state.task for state in gone])
+
+
+def again(using: str, tasks: Sequence[tuple[Definition, State]], since: Mapping[int, Since], now: datetime) -> None:
     """Plan tasks anew whose states are locked. What was due before the change and is not any more is recorded."""
     changed, dropped = [], []
     for definition, state in tasks:
@@ -108,8 +117,26 @@ def again(
             reason = (after.quarantine and "quarantined") or ("edited" if definition.enabled else "disabled")
             through = state.due_at if state.copied[COPIED.index("one_off")] else last
             dropped.append(ledger.Skipped(definition, Skip(state.due_at, through, reason), after.quarantine))
+        if state.quarantine and not after.quarantine and definition.enabled:
+            dropped += _slept(using, definition, state, after, last)
     states.write(using, changed, plan=True)
     ledger.skip(using, dropped, now)
+
+
+def _slept(using: str, definition: Definition, before: State, after: State, until: datetime) -> list[ledger.Skipped]:
+    """The nominal times that passed while a task was quarantined and are not planned now, as one range."""
+    recurrence = definition.check(after.anchor)
+    known = [before.anchor, before.water_mark, ledger.newest(using, definition.id)]
+    first = rules.first(
+        recurrence,
+        max(instant for instant in known if instant is not None),
+        start_time=definition.starts(),
+        expires=definition.ends(),
+    )
+    if first is None or first > until or (after.due_at is not None and first >= after.due_at):
+        return []
+    last = rules.newest(recurrence, first, until)[0]
+    return [ledger.Skipped(definition, Skip(first, last, "quarantined"), before.quarantine)]
 
 
 def noticed(using: str, found: Iterable[Definition], now: datetime) -> dict[int, Since]:
@@ -154,14 +181,17 @@ def planned(definition: Definition, state: State | None, since: Since, now: date
         return after
     try:
         recurrence = definition.check(anchor)
+        if state and not state.quarantine and state.copied == after.copied:
+            after = waiting(after, definition, recurrence, state.due_at, now)
+            overdue = state.wake_at and state.wake_at <= now and after.wake_at == now
+            return replace(after, wake_at=state.wake_at) if overdue else after
+        due_at = _first(definition, recurrence, state, since, last_run)
+        return waiting(after, definition, recurrence, due_at, now)
     except BadDefinition as bad:
         return quarantined(after, definition, str(bad), state)
-    if state and not state.quarantine and state.copied == after.copied:
-        after = waiting(after, definition, recurrence, state.due_at, now)
-        overdue = state.wake_at and state.wake_at <= now and after.wake_at == now
-        return replace(after, wake_at=state.wake_at) if overdue else after
-    due_at = _first(definition, recurrence, state, since, last_run)
-    return waiting(after, definition, recurrence, due_at, now)
+    except Exception as error:  # a fault of ours or of a library with this one row: the others go on
+        logger.exception("planning task %r (%s)", definition.name, definition.id)
+        return quarantined(after, definition, f"it cannot be planned: {error!r}", state)
 
 
 def _first(
@@ -197,7 +227,10 @@ def waiting(
     claim need not look there."""
     if due_at is None:
         return replace(state, due_at=None, wake_at=None)
-    wake_at = due_at + wait(recurrence, due_at, definition.policy, str(definition.id))
+    try:
+        wake_at = due_at + wait(recurrence, due_at, definition.policy, str(definition.id))
+    except OverflowError:  # the last day of the calendar, as people write "never"
+        wake_at = due_at
     return replace(state, due_at=due_at, wake_at=max(wake_at, now))
 
 

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from django.conf import settings
 from django.db.models import F, Value
-from django.db.models.functions import Least
+from django.db.models.functions import Coalesce, Greatest, Least
 
 from onebeat.models import Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
@@ -49,10 +50,16 @@ def flush(using: str, runs: Mapping[int, Runs]) -> set[int]:
         for (count, last), tasks in alike.items():
             rows.filter(pk__in=tasks).update(
                 total_run_count=Least(F("total_run_count"), _MANY - count) + count,
-                last_run_at=Value(from_utc(last), _last_run_field()),
+                last_run_at=_later(Value(from_utc(last), _last_run_field())),
             )
         _finish(using, free)
     return free | (set(runs) - present)
+
+
+def _later(at: Value) -> Any:
+    """`at`, unless another scheduler has written a later run already. Local wall clocks go back in autumn, and cannot
+    tell."""
+    return Greatest(Coalesce(F("last_run_at"), at), at) if settings.USE_TZ else at
 
 
 def _last_run_field() -> Any:

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import models
+from django.db.models import F
 
 from onebeat.models import Occurrence
 from onebeat.models.instants import DatabaseNow
@@ -33,12 +34,12 @@ def refused(using: str, token: int, pk: int, detail: str) -> None:
 
 def postpone(using: str, token: int, pk: int, until: datetime) -> None:
     """Give this one back, but not before `until`."""
-    _held(using, token, [pk]).update(lease_until=until)
+    _held(using, token, [pk]).update(lease_until=until, claims=F("claims") - 1)
 
 
 def release(using: str, token: int, ids: Iterable[int]) -> int:
-    """Give these back: any scheduler may claim them at once."""
-    return _held(using, token, ids).update(lease_until=DatabaseNow())
+    """Give these back: any scheduler may claim them at once. A claim that was given back does not count as one."""
+    return _held(using, token, ids).update(lease_until=DatabaseNow(), claims=F("claims") - 1)
 
 
 def _held(using: str, token: int, ids: Iterable[int]) -> models.QuerySet[Occurrence, Any]:

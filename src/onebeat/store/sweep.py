@@ -5,8 +5,10 @@ In slices by primary key, so that a million tasks cost a little in each poll and
 
 from __future__ import annotations
 
+from django.db.models import Exists, OuterRef, QuerySet
+
 from onebeat.core import clock
-from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule, TaskOptions
 from onebeat.store import plan, runstate, states, vendors
 
 #: The share of one core that it may take.
@@ -45,7 +47,14 @@ class Sweep:
         self._after = upper or 0
         if upper is None:
             runstate.finish(self.using, self.size)
+            self._drop_orphans()
         return upper is not None
+
+    def _drop_orphans(self) -> None:
+        """Options of tasks that were deleted past the ORM: a new task with their key must not inherit them."""
+        tasks = PeriodicTask._base_manager.using(self.using).filter(pk=OuterRef("pk"))
+        rows: QuerySet[TaskOptions] = QuerySet(TaskOptions, using=self.using)
+        rows.filter(~Exists(tasks)).delete()
 
     def _upper(self) -> int | None:
         """The last key of the next slice; None when the rest fits into one."""

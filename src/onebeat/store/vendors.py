@@ -277,7 +277,7 @@ def update_rows(
                 head = "SELECT " + ", ".join(f"%s AS {q(name)}" for name in names)
                 values = " UNION ALL ".join([head] + ["SELECT " + ", ".join(["%s"] * len(names))] * (len(part) - 1))
                 assign = ", ".join(f"{target}.{q(name)} = v.{q(name)}" for name in columns)
-                sql = f"UPDATE {target} JOIN ({values}) AS v ON {match} SET {assign}{count}"
+                sql = f"UPDATE ({values}) AS v STRAIGHT_JOIN {target} ON {match} SET {assign}{count}"
             else:
                 values = ", ".join([one] * len(part))
                 cast = link.vendor == "postgresql"

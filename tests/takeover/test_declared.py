@@ -1,0 +1,112 @@
+"""Entries of CELERY_BEAT_SCHEDULE under `DatabaseScheduler`: tasks by name, every option kept or refused by name."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from celery.schedules import crontab, solar
+
+from onebeat.compat.schedulers import DatabaseScheduler
+from onebeat.core import clock
+from onebeat.models import PeriodicTask
+from onebeat.models.instants import to_utc
+from tests.engine.kit import at
+
+Make = Callable[..., Any]
+
+
+def stored(make: Make) -> dict[str, PeriodicTask]:
+    make().tick()
+    return {row.name: row for row in PeriodicTask.objects.all()}
+
+
+def test_entries_of_the_settings_become_tasks(make: Make, declared: dict[str, Any]) -> None:
+    declared["plain"] = {"task": "a.b", "schedule": 30.0, "args": (1, "x"), "kwargs": {"k": [1]}}
+    declared["days"] = {"task": "a.b", "schedule": crontab(minute=0, hour=7, day_of_week=[1, 2, 3])}
+    declared["half"] = {"task": "a.b", "schedule": timedelta(seconds=1.5)}
+    declared["sun"] = {"task": "a.b", "schedule": solar("sunset", -37.5, 144.75)}
+    declared["options"] = {
+        "task": "a.b",
+        "schedule": timedelta(hours=1),
+        "options": {
+            "queue": "q",
+            "priority": 3,
+            "expires": 5,
+            "headers": {"h": 1},
+            "exchange": "e",
+            "routing_key": "r",
+        },
+        "description": "from the settings",
+        "enabled": False,
+    }
+    declared["ends"] = {"task": "a.b", "schedule": 60, "options": {"expires": at(3600), "queue": None}}
+    found = stored(make)
+    assert set(found) == {*declared, "celery.backend_cleanup"} - ({"celery.backend_cleanup"} - set(found))
+    assert (found["plain"].interval.every, found["plain"].interval.period) == (30, "seconds")
+    assert (json.loads(found["plain"].args), json.loads(found["plain"].kwargs)) == ([1, "x"], {"k": [1]})
+    assert found["days"].crontab.day_of_week == "1,2,3" and str(found["days"].crontab.timezone) == "UTC"
+    assert (found["half"].interval.every, found["half"].interval.period) == (1_500_000, "microseconds")
+    assert found["sun"].solar.event == "sunset"
+    one = found["options"]
+    assert (one.queue, one.priority, one.expire_seconds, one.exchange) == ("q", 3, 5, "e")
+    assert (json.loads(one.headers), one.description, one.enabled) == ({"h": 1}, "from the settings", False)
+    assert to_utc(found["ends"].expires) == at(3600)
+
+
+REFUSED = {
+    "countdown": {"options": {"countdown": 3}},
+    "options.link": {"options": {"link": "x"}},
+    "options.expires": {"options": {"expires": 1.5}},
+    "options.compression": {"options": {"queue": "q", "compression": "zlib"}},
+    "relative": {"relative": True},
+    "no such key": {"no such key": 1},
+    "total_run_count": {"total_run_count": 1},
+    "args": {"args": [object()]},
+    "priority": {"options": {"priority": 1000}},
+    "task": {"task": None},
+    "schedule": {"schedule": object()},
+}
+
+
+@pytest.mark.parametrize("named", REFUSED)
+def test_what_has_no_place_in_a_task_is_refused_by_name(
+    make: Make, declared: dict[str, Any], named: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    declared["bad"] = {"task": "a.b", "schedule": 60, **REFUSED[named]}
+    declared["good"] = {"task": "a.b", "schedule": 60}
+    found = stored(make)
+    assert "bad" not in found and "good" in found
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+    assert "'bad'" in line and named in line
+
+
+def test_the_settings_win_at_each_start_and_touch_nothing_that_is_as_they_say(
+    make: Make, declared: dict[str, Any]
+) -> None:
+    declared["one"] = {"task": "a.b", "schedule": 60}
+    before = stored(make)["one"]
+    PeriodicTask.objects.filter(pk=before.pk).update(enabled=False, total_run_count=7)
+    clock.move(at(60))
+    same = stored(make)["one"]
+    assert same.date_changed == before.date_changed
+    declared["one"] = {"task": "a.c", "schedule": crontab()}
+    after = stored(make)["one"]
+    assert (after.pk, after.task, after.interval, after.total_run_count) == (before.pk, "a.c", None, 7)
+    assert not after.enabled  # that is no setting's, unless it says so
+
+
+def test_a_subclass_may_take_out_its_own_keys_first(make: Make, declared: dict[str, Any]) -> None:
+    class Tagged(DatabaseScheduler):
+        def update_from_dict(self, mapping: Any) -> None:
+            super().update_from_dict({name: {k: v for k, v in entry.items() if k != "tags"}
+                                      for name, entry in mapping.items()})  # fmt: skip
+
+    declared["one"] = {"task": "a.b", "schedule": 60, "tags": ["x"]}
+    scheduler = make(Tagged)
+    scheduler.tick()
+    assert PeriodicTask.objects.filter(name="one").exists() and scheduler.classic == []
