@@ -120,7 +120,7 @@ class Engine:
             lost = sum(one.claims > 1 for one in batch.occurrences)
             if lost:
                 logger.warning("recovered %d occurrences of a lost scheduler", lost)
-            self._recovered = now if batch.seen < terms.limit else None
+            self._recovered = None if batch.more else now
             # In small parts, which go out one by one: a message that breaks the connection shows itself.
             sent = self._send(batch, min(self.settings.flush_size, max(1, self.settings.plain_below - 1)))
             if not sent and self.presence.refused:
@@ -133,7 +133,7 @@ class Engine:
             self.presence.lag = max(timedelta(0), batch.now - batch.oldest) if batch.oldest else timedelta(0)
             if not self._send(batch, self.settings.flush_size):
                 return False
-            if batch.seen < terms.limit:
+            if not batch.more:
                 self._floor = batch.now - _FLOOR_MARGIN
                 self._looked = now if full else self._looked
                 return False

@@ -35,8 +35,8 @@ class Batch:
     token: int
     now: datetime
     occurrences: list[Claimed] = field(default_factory=list)
-    #: How many due tasks were seen: as many as were asked for means that there may be more.
-    seen: int = 0
+    #: Whether more may be waiting than this batch could hold.
+    more: bool = False
     #: The wake time of the oldest one.
     oldest: datetime | None = None
 
@@ -60,7 +60,7 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
         now = vendors.now(using)
         batch = Batch(secrets.randbits(62), now)
         rows = states.lock_due(using, floor, now, terms.limit)
-        batch.seen = len(rows)
+        batch.more = len(rows) == terms.limit
         if not rows:
             return batch
         batch.oldest = rows[0].wake_at
@@ -72,8 +72,10 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
         gone: list[State] = []
         missed_before = terms.missed_before(now)
         for state in rows:
-            if len(sends) >= terms.limit:
-                break  # a batch is bounded in messages too; the other tasks stay due
+            room = terms.limit - len(sends)
+            if not room:
+                batch.more = True  # a batch is bounded in messages too; the other tasks stay due
+                break
             definition = found.get(state.task)
             if definition is None:
                 gone.append(state)
@@ -92,7 +94,7 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
                     expires=definition.ends(),
                     one_off=definition.one_off,
                     key=str(definition.id),
-                    limit=min(catchup.SEND_LIMIT, terms.limit - len(sends)),
+                    limit=min(catchup.SEND_LIMIT, room),
                 )
             except Exception as error:  # a fault of ours or of a library with this one task: the others go on
                 logger.exception("deciding task %r (%s)", definition.name, definition.id)
@@ -104,6 +106,9 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
             decided = [*decision.send, *(one.last for one in decision.skips)]
             marks = [*decided, *([state.water_mark] if state.water_mark else [])]
             moved.append(replace(after, water_mark=max(marks, default=None)))
+            # One task's own limit is a rate: what is over it waits for the next tick. The batch's limit is not.
+            cut = room < catchup.SEND_LIMIT and len(decision.send) == room
+            batch.more = batch.more or (cut and after.wake_at is not None and after.wake_at <= now)
         plan.forget(using, gone, now)
         ledger.skip(using, skips, now)
         batch.occurrences = ledger.claim(
@@ -136,7 +141,7 @@ def lost(using: str, terms: Terms) -> Batch:
             .filter(lease_until__lte=now, state=Occurrence.State.CLAIMED)
             .order_by("lease_until")[: terms.limit]
         )
-        batch.seen = len(rows)
+        batch.more = len(rows) == terms.limit
         if not rows:
             return batch
         tasks = {row.task_id for row in rows}
