@@ -60,9 +60,12 @@ def test_a_connection_cut_in_the_middle_of_a_batch(templates: Templates, spawn: 
             work.append((fleet, proxy, fleet.make(make_one_offs, "once", TASKS, 3.0)))
             # A message is about one kilobyte: in the third or fourth flush of eight.
             proxy.cut_after(170_000)
-        for fleet, _, once in work:
+        for fleet, proxy, once in work:
             eventually(partial(fleet.finished, TASKS), LIMIT, f"all on {fleet.place}")
             fleet.stop()
-            assert fleet.count("claims > 1") > 0, "the cut came too late or too early to show anything"
+            assert proxy._left is None, "it was never cut"
             assert not fleet.differences(once=once, copies=FLUSH)
-            print(f"{fleet.place}: {sum(extra_copies(fleet.messages).values())} copies")
+            copies = sum(extra_copies(fleet.messages).values())
+            print(f"{fleet.place}: {copies} copies")
+            # Part of a flush to Redis had arrived; RabbitMQ confirms message by message.
+            assert copies > 0 or fleet.post.name != "redis"

@@ -25,7 +25,7 @@ WHO = (("beat", signal.SIGTERM), ("run", signal.SIGINT), ("beat", signal.SIGINT)
 STOPPED = 3.0
 #: So long a lease that nothing left claimed under it would be sent in time; and one message after the other, so that
 #: a batch takes a while.
-SETTINGS = {"lease_seconds": 10 * LIMIT, "plain_below": 10 * TASKS}
+SETTINGS = {"lease_seconds": 10 * LIMIT, "plain_below": 10 * TASKS, "batch_size": 200}
 
 
 def start_each(fleet: Fleet) -> None:
@@ -74,7 +74,7 @@ def test_a_signal_ends_a_busy_scheduler(templates: Templates, spawn: Spawn) -> N
         for fleet in found:
             fleet.wait_able()
             once = fleet.make(make_one_offs, "once", TASKS, 0.0)
-            eventually(partial(fleet.count, "state = 'claimed'"), LIMIT, "the first claim")
+            eventually(partial(fleet.count, "state = 'sent'"), LIMIT, "the first batch")
             stop_each(fleet, "busy")
             sent = fleet.count("state = 'sent'")
             print(f"{fleet.place}: {sent} of {TASKS} sent until then")

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.processes import run_python
 from tests.takeover.old import CHECK, MIGRATE, PREFIX, Old, old, old_templates
 
 __all__ = ["old", "old_templates"]
@@ -125,3 +126,27 @@ def test_check_tells_what_migrate_then_does(old: Old) -> None:
     assert foreseen.pop("clocked")["merged"] == 0
     assert done == foreseen
     assert old.call(CHECK) == ["nothing to merge\n"]
+
+
+def test_before_a_migrate_begins_nothing_at_all_is_changed(old: Old) -> None:
+    if old.link.vendor == "sqlite":
+        pytest.skip("the same code")
+    old.run(f"ALTER TABLE {PREFIX}periodictask ADD COLUMN tenant INTEGER NOT NULL")
+    assert "periodictask.tenant is NOT NULL" in run_python(old.scratch.env, migrate_with_the_receiver)
+    tables = {table.name for table in old.link.introspection.get_table_list(old.link.cursor())}
+    assert not [name for name in tables if name.startswith("onebeat_")]
+
+
+def migrate_with_the_receiver() -> str:
+    from django.apps import apps
+    from django.core.management import CommandError, call_command
+    from django.db.models.signals import pre_migrate
+
+    from onebeat.store.adopt import before_migrate
+
+    pre_migrate.connect(before_migrate, sender=apps.get_app_config("django_celery_beat"))
+    try:
+        call_command(*MIGRATE)
+    except CommandError as error:
+        return str(error)
+    return ""

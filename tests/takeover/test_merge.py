@@ -161,3 +161,46 @@ def test_the_constraint_of_many_rows_is_made_beside_the_writers(old: Old) -> Non
     assert old.uses("clocked_id") == {"last": 1}
     with pytest.raises(Exception, match=r"(?i)unique|duplicate"):
         old.clocks((1_000_000, "2031-01-01 00:00:00"))
+
+
+def test_rows_that_come_in_before_the_lock_are_merged_under_it(old: Old) -> None:
+    old.crontabs((1, "0", "*", "*", "*", "1"), (2, "0", "*", "*", "*", "Mon"), (3, "1", "*", "*", "*", "1"))
+    old.run(
+        "CREATE TABLE strange (id INTEGER PRIMARY KEY, plan INTEGER NULL, "
+        f"FOREIGN KEY (plan) REFERENCES {PREFIX}crontabschedule (id) ON DELETE CASCADE)"
+    )
+    old.run(
+        "CREATE TABLE stranger (id INTEGER PRIMARY KEY, friend INTEGER NULL, "
+        "FOREIGN KEY (friend) REFERENCES strange (id) ON DELETE CASCADE)"
+    )
+    old.task("a", crontab_id=2)
+    run_python(old.scratch.env, come_in_before_the_lock)
+    assert old.keys("crontabschedule") == [1, 3]
+    assert old.uses("crontab_id") == {"a": 1, "b": 1, "c": 3}
+    assert dict(old.run("SELECT id, plan FROM strange")) == {1: 1, 2: 3}
+    assert len(old.run("SELECT id FROM stranger")) == 2
+    (told,) = old.call(("onebeat", "adopt"))
+    assert "crontab: 3 duplicates of 2 rows merged, 3 rows respelled" in told
+
+
+def come_in_before_the_lock() -> None:
+    from django.core.management import call_command
+    from django.db import connection
+
+    from onebeat.store import merge
+
+    before = merge.merge_most
+
+    def and_more(table, report, tell):
+        before(table, report, tell)
+        if table.kind == "crontab":
+            new = Old.__new__(Old)
+            new.__dict__["link"] = connection
+            new.crontabs((11, "0", "*", "*", "*", "MON"), (12, "1", "*", "*", "*", "mon"))
+            new.task("b", crontab_id=11)
+            new.task("c", crontab_id=12)
+            new.run("INSERT INTO strange VALUES (1, 11), (2, 12)")
+            new.run("INSERT INTO stranger VALUES (1, 1), (2, 2)")
+
+    merge.merge_most = and_more
+    call_command(*MIGRATE)

@@ -71,6 +71,7 @@ class Scheduler(beat.Scheduler):
     def _new_loop(self) -> Loop:
         settings, stop = current(), Stop()
         dispatcher = hooks.dispatcher(self, settings.plain_below)
+        dispatcher.stopping = stop.requested
         # Inside `celery worker -B` nobody handles SIGTERM in beat's process; leave by the front door there too.
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:

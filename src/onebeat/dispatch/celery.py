@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -30,6 +30,7 @@ _GOODBYE_SECONDS = 0.3
 _FAILURES = 3
 
 _AWAY = Unsent("the broker does not answer", alone=False)
+_STOPPING = Unsent("not tried: the scheduler stops", alone=False)
 
 #: RabbitMQ refuses a message that is to live longer than 2**32 - 1 milliseconds.
 _LONGEST_LIFE = timedelta(milliseconds=2**32 - 1) - timedelta(hours=1)
@@ -41,11 +42,15 @@ class CeleryDispatcher:
     `plain_below`: with fewer messages than this in a call they go one by one, so that what listens to publish signals
     behaves as ever; with more they go through the transport's own batch where it has one. In a batch
     `after_task_publish` is sent before the broker has answered.
+
+    Whoever may want it to end sets `stopping`, which is asked between two single messages: a slow broker may take
+    longer for a whole call than anybody waits.
     """
 
     def __init__(self, app: Celery, *, plain_below: int = 50) -> None:
         self.app = app
         self.plain_below = plain_below
+        self.stopping: Callable[[], bool] = lambda: False
         self._connection: Any = None
         self._producer: Any = None
 
@@ -99,6 +104,9 @@ class CeleryDispatcher:
         outcomes: list[Outcome] = []
         failed = 0
         for message in messages:
+            if self.stopping():
+                outcomes.append(_STOPPING)
+                continue
             # After a failure a broker that answers gets the next: the message may be to blame. A few in a row are its
             # own.
             if failed == _FAILURES or not self.ready():

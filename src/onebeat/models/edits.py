@@ -20,6 +20,9 @@ logger = logging.getLogger("onebeat")
 
 M = TypeVar("M", bound=models.Model)
 
+#: The order in which Django's `save` takes them by position, up to Django 5.2.
+SAVE_ARGUMENTS = ("force_insert", "force_update", "using", "update_fields")
+
 
 @contextmanager
 def edit(

@@ -55,7 +55,7 @@ def check_task(task: PeriodicTask, touched: Collection[str] | None = None) -> No
 
     errors: dict[str, Any] = {}
     for name in JSON_FIELDS:
-        if asked(name):
+        if asked(name) and not hasattr(getattr(task, name), "resolve_expression"):
             try:
                 field: Any = task._meta.get_field(name)
                 setattr(task, name, field.to_python(getattr(task, name)))

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 
 from onebeat.models import fields, rules
 from onebeat.models.deletion import with_its_one_task
-from onebeat.models.edits import for_form
+from onebeat.models.edits import SAVE_ARGUMENTS, for_form
 from onebeat.models.querysets import UNPLANNED, PeriodicTaskQuerySet
 from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.store import hints
@@ -170,8 +170,9 @@ class PeriodicTask(models.Model):
         with for_form(self, exclude):
             rules.check_task(self)
 
-    def save(self, **kwargs: Any) -> None:
+    def save(self, *args: Any, **kwargs: Any) -> None:
         """Save, and leave a hint for the engine in the same transaction. Raises `ValidationError` naming the field."""
+        kwargs |= dict(zip(SAVE_ARGUMENTS, args, strict=False))
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         deferred = self.get_deferred_fields()
         if deferred and kwargs.get("update_fields") is None and not kwargs.get("force_insert"):
@@ -180,7 +181,7 @@ class PeriodicTask(models.Model):
             kwargs["update_fields"] = frozenset(field.name for field in loaded if field.attname not in deferred)
         touched = kwargs.get("update_fields")
         rules.check_task(self, touched)
-        with transaction.atomic(using=using, savepoint=False):
+        with transaction.atomic(using=using):
             super().save(**kwargs)
             if touched is None or set(touched) - UNPLANNED:
                 hints.changed(using, "task", [self.pk])

@@ -14,8 +14,8 @@ from django.db.models import signals
 
 from onebeat.core.errors import RuleError
 from onebeat.models.deletion import naming_tasks
-from onebeat.models.edits import clean_values, edit, for_form, plain, taken
-from onebeat.store import unique, vendors
+from onebeat.models.edits import SAVE_ARGUMENTS, clean_values, edit, for_form, plain, taken
+from onebeat.store import hints, unique, vendors
 
 S = TypeVar("S", bound="ScheduleValue")
 
@@ -55,13 +55,14 @@ class ScheduleQuerySet(models.QuerySet[S]):
             return super().update_or_create(defaults, create_defaults, **kwargs)
         self._for_write = True
         using = self.db
-        fields: list[Any] = [self.model._meta.get_field(name) for name in self.model.VALUE]
-        whole = all(field.name in kwargs or field.has_default() for field in fields)
-        before = self._value(kwargs, None) if defaults and whole else None
+        before = self._value(kwargs, None)
         if before is not None and before.value() != after.value():
             row = vendors.retrying(using, lambda: self._edited(using, before, after))
             if row is not None:
                 return row, False
+        elif before is not None and (key := unique.look(using, before, before.VALUE)) is not None:
+            unique.adopt(using, before, key)
+            return before, False
         return self.get_or_create(defaults if create_defaults is None else create_defaults, **kwargs)
 
     def _edited(self, using: str, before: S, after: S) -> S | None:
@@ -135,16 +136,24 @@ class ScheduleQuerySet(models.QuerySet[S]):
     delete.queryset_only = True  # type: ignore[attr-defined]
 
     def _value(self, kwargs: dict[str, Any], defaults: Mapping[str, Any] | None) -> S | None:
-        """The new object that these arguments describe; None if they are more than a value (a lookup, a key, a
-        filter).
+        """The new object that these arguments describe; None if they are no whole value or more than one (a lookup, a
+        key, a filter, a field of somebody's child model): then it is Django's own way.
         """
         names = {**kwargs, **(defaults or {})}
-        if self.query.where or not kwargs or not names.keys() <= set(self.model.VALUE):
+        if self.query.where or not kwargs or not names.keys() <= set(self.model.VALUE) or is_child(self.model):
+            return None
+        fields: list[Any] = [self.model._meta.get_field(name) for name in self.model.VALUE]
+        if not all(field.name in names or field.has_default() for field in fields):
             return None
         values = {name: value() if callable(value) else value for name, value in names.items()}
         instance = self.model(**values)
         instance.clean_value()
         return instance
+
+
+def is_child(model: type[models.Model]) -> bool:
+    """Whether this is somebody's child model, which has the schedule's columns in another table. A proxy is none."""
+    return bool(model._meta.concrete_model._meta.parents)  # type: ignore[union-attr]
 
 
 class ScheduleValue(models.Model):
@@ -168,11 +177,13 @@ class ScheduleValue(models.Model):
         errors: dict[str, Any] = {}
         for name in self.VALUE:
             field = self._meta.get_field(name)
+            if hasattr(getattr(self, name), "resolve_expression"):
+                continue  # the database will compute it; the row is looked at afterwards
             try:
                 setattr(self, name, field.clean(getattr(self, name), self))  # type: ignore[union-attr]
             except ValidationError as error:
                 errors[name] = error.error_list
-        if not errors:
+        if not errors and not any(hasattr(value, "resolve_expression") for value in self.value()):
             try:
                 self.check_rule()
             except RuleError as error:
@@ -207,17 +218,20 @@ class ScheduleValue(models.Model):
         rows = type(self)._base_manager.using(using).filter(**dict(zip(self.VALUE, self.value(), strict=True)))
         return (rows if self.pk is None else rows.exclude(pk=self.pk)).order_by("pk").first()
 
-    def save(self, **kwargs: Any) -> None:
+    def save(self, *args: Any, **kwargs: Any) -> None:
         """Save, or adopt the row that holds this value. Raises `ValidationError` for a value that is no schedule, and
         for an edit into a value that another row holds."""
+        kwargs |= dict(zip(SAVE_ARGUMENTS, args, strict=False))
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         names = kwargs.get("update_fields")
         if names is not None and not set(names) & set(self.VALUE):
             super().save(**kwargs)
             return
         self.clean_value()
-        if self._meta.parents:  # the parent part of somebody's child model
-            super().save(**kwargs)
+        if is_child(type(self)):
+            with vendors.writing(using):
+                super().save(**kwargs)
+                hints.changed(using, self.KIND, [self.pk])
         elif self.pk is None:
             self._insert_or_adopt(using, always_signal=True)
         elif self._state.adding:

@@ -102,6 +102,13 @@ def stop_if_impossible(using: str, registry: Apps) -> None:
         raise CannotAdopt(lines)
 
 
+def before_migrate(using: str, apps: Apps, plan: Iterable[tuple[Any, bool]], **kwargs: Any) -> None:
+    """Receiver of `pre_migrate`: raises `CannotAdopt` before any migration of the run, if ours are among them."""
+    ours = f"{LABEL}.100"
+    if any(f"{one.app_label}.{one.name}".startswith(ours) and not backwards for one, backwards in plan):
+        stop_if_impossible(using, apps)
+
+
 def _tried(one: Table, look: Callable[[], Any]) -> tuple[Report, Any]:
     """What `look` sees when every value has its one spelling; nothing of it stays."""
     report = Report()

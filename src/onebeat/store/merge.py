@@ -148,11 +148,12 @@ def merge_most(table: Table, report: Report, tell: Tell) -> None:
     """Merge in small transactions, while everybody goes on writing. What somebody holds is left for later."""
     again = 3
     while found := duplicates(table, ROUND):
+        before = report.merged
         for start in range(0, len(found), BATCH):
             report.add(_batch(table, found[start : start + BATCH]))
             tell(f"{table.kind}: {report.merged} duplicates merged")
         again -= len(found) < ROUND
-        if len(found) < BATCH or not again:
+        if len(found) < BATCH or not again or report.merged == before:
             return
 
 

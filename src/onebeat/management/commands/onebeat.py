@@ -54,12 +54,9 @@ class Command(BaseCommand):
             raise CommandError(f"--app {app}: {error}") from error
         celery_app.loader.import_default_modules()
         settings, stop = current(), Stop()
-        engine = Engine(
-            CeleryDispatcher(celery_app, plain_below=settings.plain_below),
-            settings,
-            using=database,
-            stopping=stop.requested,
-        )
+        dispatcher = CeleryDispatcher(celery_app, plain_below=settings.plain_below)
+        dispatcher.stopping = stop.requested
+        engine = Engine(dispatcher, settings, using=database, stopping=stop.requested)
         self.stdout.write(f"onebeat: sending to {celery_app.connection_for_write().as_uri()}; stop with Ctrl-C")
         with stop.on_signals():
             Loop(engine, stop).run()
