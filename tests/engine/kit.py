@@ -150,7 +150,7 @@ def task(name: str = "t", **fields: Any) -> PeriodicTask:
         fields["interval"] = every(60)
     if "clocked" in fields:
         fields["one_off"] = True
-    return PeriodicTask.objects.create(name=name, task="tests.project.tasks.add", **fields)
+    return PeriodicTask.objects.create(name=name, task="tests.engine.add", **fields)
 
 
 def options(of: PeriodicTask, **fields: Any) -> None:

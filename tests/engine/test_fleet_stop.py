@@ -10,7 +10,9 @@ from contextlib import ExitStack
 from functools import partial
 
 import pytest
+from django.db import OperationalError
 
+from onebeat.engine.stop import Stop
 from tests.engine.fleet import LIMIT, Fleet, Place, Spawn, fleets, make_one_offs
 from tests.processes import eventually
 from tests.proxy import Proxy
@@ -100,6 +102,23 @@ def test_a_signal_while_the_broker_hangs(templates: Templates, spawn: Spawn) -> 
             proxy.cut()
             proxy.up()
             carry_on(fleet, once, copies=fleet.place.schedulers)
+
+
+def test_a_signal_is_not_lost_with_a_failed_tick() -> None:
+    """Beat's handler ends it by SystemExit, and the tick it interrupts may end in the database's error instead."""
+    stop = Stop()
+
+    def leave(*_: object) -> None:
+        raise SystemExit(0)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        with pytest.raises(SystemExit), stop.shield():
+            signal.raise_signal(signal.SIGTERM)
+            raise OperationalError("the connection is closed")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert stop.requested()
 
 
 def test_a_signal_while_the_database_hangs(templates: Templates, spawn: Spawn) -> None:

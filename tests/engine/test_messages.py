@@ -131,7 +131,7 @@ def test_a_registered_task_is_sent_through_its_own_apply_async(bench: Bench, app
             options["headers"] = {**options["headers"], "seen": "yes"}
             return super().apply_async(*args, **options)
 
-    app.task(name="tests.project.tasks.add", base=Own, shared=False)(add)
+    app.task(name="tests.engine.add", base=Own, shared=False)(add)
     for number in range(60):
         task(f"t{number}", args="[1, 2]", interval=every(10))
     bench.work(10)
@@ -139,7 +139,7 @@ def test_a_registered_task_is_sent_through_its_own_apply_async(bench: Bench, app
 
 
 def test_arguments_that_the_task_does_not_take_are_refused(bench: Bench, app: Celery, post: Post) -> None:
-    app.task(name="tests.project.tasks.add", shared=False)(add)
+    app.task(name="tests.engine.add", shared=False)(add)
     one = task("bad", args="[1]", interval=every(10))
     task("good", args="[1, 2]", interval=every(10))
     bench.work(10)

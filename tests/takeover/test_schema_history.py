@@ -27,7 +27,13 @@ from django.core.management import call_command
 zone, language, aware = sys.argv[1:]
 settings.configure(
     INSTALLED_APPS=["django.contrib.contenttypes", "onebeat"],
-    DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
+    DATABASES={
+        "default": {
+            "ENGINE": "django.db.backends.sqlite3",
+            "NAME": ":memory:",
+            "OPTIONS": {"transaction_mode": "IMMEDIATE", "timeout": 20},
+        }
+    },
     DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
     TIME_ZONE=zone, CELERY_TIMEZONE=zone, LANGUAGE_CODE=language, USE_TZ=aware == "1",
 )

@@ -83,5 +83,6 @@ class Stop:
                 signal.signal(number, handler)
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, alarm)
-        if caught:
-            signal.raise_signal(caught[0])
+            # Also when the block failed: whoever deals with its error must not be left to go on.
+            if caught:
+                signal.raise_signal(caught[0])

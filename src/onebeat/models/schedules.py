@@ -9,9 +9,12 @@ from celery import schedules as celery_schedules
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from onebeat.core.recurrence import Interval, Solar, check_crontab
+from onebeat.core.describe import describe
+from onebeat.core.errors import RuleError
+from onebeat.core.recurrence import Cron, Interval, Solar, check_crontab
 from onebeat.models import fields
 from onebeat.models.celery_schedules import ZonedCrontab, clocked
 from onebeat.models.value import ScheduleQuerySet, ScheduleValue
@@ -179,6 +182,15 @@ class CrontabSchedule(ScheduleValue):
 
     def check_rule(self) -> None:
         check_crontab(self.minute, self.hour, self.day_of_month, self.month_of_year, self.day_of_week)
+
+    @property
+    def human_readable(self) -> str:
+        """The rule in words, in the active language; as it is written where it cannot be read."""
+        fields = (self.minute, self.hour, self.day_of_month, self.month_of_year, self.day_of_week)
+        try:
+            return describe(Cron(*fields, self.timezone), gettext)
+        except RuleError:
+            return str(self)
 
     @property
     def schedule(self) -> ZonedCrontab:

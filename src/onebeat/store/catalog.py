@@ -88,9 +88,7 @@ def _made_by_the_server(using: str, table: str) -> set[str]:
             "AND (extra LIKE '%%GENERATED' OR extra LIKE '%%auto_increment%%')"
         )
     elif vendors.connection(using).vendor == "postgresql":
-        sql = (
-            "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND attidentity <> ''"
-        )
+        sql = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND attidentity <> ''"
         table = vendors.quoted(using, table)
     else:
         return set()

@@ -32,7 +32,6 @@ _FIRST, _LONGEST = 0.1, 2.0
 _AT_ONCE, _TURNS_AT_ONCE = 100, 200
 
 
-
 def present(table: Table, name: str) -> bool:
     """Whether the table has the constraint already."""
     vendor = vendors.connection(table.using).vendor
