@@ -1,4 +1,4 @@
-"""Every benchmark there is, one after the other: what `make bench` runs. Each can be run by itself, and has `--json`."""
+"""Every benchmark there is, one after the other: what `make bench` runs. Each runs by itself too, and has `--json`."""
 
 from __future__ import annotations
 

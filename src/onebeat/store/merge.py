@@ -54,13 +54,14 @@ class Table:
             return int(cursor.rowcount)
 
     def grouped(self, where: str = "") -> str:
-        """SQL for (id, oldest, size): each row with the oldest one of its value and how many there are, by the
-        database's own equality.
+        """SQL for (id, oldest): each row with the oldest one of its value, by the database's own equality.
+
+        Not MIN(): MariaDB's time for that grows with the square of a group's size.
         """
         pk, value = self.quoted(self.pk), self.quoted(*self.value)
         return (
-            f"SELECT {pk} AS id, MIN({pk}) OVER (PARTITION BY {value}) AS oldest, "
-            f"COUNT(*) OVER (PARTITION BY {value}) AS size FROM {self.quoted(self.name)}{where}"
+            f"SELECT {pk} AS id, FIRST_VALUE({pk}) OVER (PARTITION BY {value} ORDER BY {pk}) AS oldest "
+            f"FROM {self.quoted(self.name)}{where}"
         )
 
 
@@ -267,7 +268,7 @@ def _broken(table: Table, one: Reference, key: UniqueKey) -> set[int]:
     sql = (
         f"SELECT DISTINCT onebeat_oldest FROM (SELECT MIN(onebeat_oldest) AS onebeat_oldest FROM ("
         f"SELECT r.*, m.oldest AS onebeat_oldest FROM {one.table} r JOIN ({table.grouped()}) m "
-        f"ON m.id = r.{column} WHERE m.size > 1) x WHERE {condition} GROUP BY {', '.join(parts)} HAVING COUNT(*) > 1) y"
+        f"ON m.id = r.{column}) x WHERE {condition} GROUP BY {', '.join(parts)} HAVING COUNT(*) > 1) y"
     )
     return {int(oldest) for (oldest,) in table.rows(sql)}
 
@@ -286,7 +287,7 @@ def values(table: Table, keys: Sequence[int]) -> dict[int, str]:
 def foreseen(table: Table) -> Report:
     """What a merge of the table as it stands would do."""
     report = Report()
-    grouped = f"SELECT oldest, size FROM ({table.grouped()}) x WHERE id = oldest AND size > 1"
+    grouped = f"SELECT oldest, COUNT(*) FROM ({table.grouped()}) x GROUP BY oldest HAVING COUNT(*) > 1"
     for oldest, size in table.rows(grouped):
         report.kept[int(oldest)] = int(size) - 1
         report.merged += int(size) - 1
