@@ -70,6 +70,8 @@ class Engine:
         self._open: dict[int, set[int]] = {}
         #: Those of them that the broker has, by claim: still to be recorded.
         self._accepted: dict[int, list[Claimed]] = {}
+        #: Whether the broker answered at the last tick.
+        self._answers = True
         #: How often each occurrence has failed here although the broker answered.
         self._failures: dict[int, int] = {}
         #: Since when every publish has failed although the broker answers.
@@ -89,6 +91,11 @@ class Engine:
         if not ready:
             self._failing_since = None
             self._failures.clear()
+        if ready != self._answers:
+            self._answers = ready
+            logger.warning(
+                "the broker is back" if ready else "the broker does not answer: nothing is claimed until it does"
+            )
         self.presence.seen(now, ready, self._failing_since)
         self._plan()
         if ready:
@@ -201,6 +208,8 @@ class Engine:
                         self._postpone(batch, one)  # it may be to blame: others go first for a while
         if outcomes and isinstance(outcomes[-1], Unsent):
             if not any(isinstance(outcome, Accepted) for outcome in outcomes):
+                if self._failing_since is None:
+                    logger.warning("the broker takes nothing: %s", outcomes[-1].reason)
                 self._failing_since = self._failing_since or batch.now
             return False
         return True
