@@ -184,7 +184,8 @@ def mariadb() -> Server:
         user,
         directory,
     )
-    command = [server, "--no-defaults", data, f"--port={port}", "--bind-address=127.0.0.1"]
+    # Its own folder for temporary files: in a shared one, another server that starts may tidy them away.
+    command = [server, "--no-defaults", data, f"--tmpdir={directory}", f"--port={port}", "--bind-address=127.0.0.1"]
     command += [f"--socket={directory / 's'}", f"--pid-file={directory / 'pid'}"]
     command += ["--innodb-flush-log-at-trx-commit=0", "--max-connections=300"]
     # SIGTERM: what was committed must survive a stop; with this log setting only a tidy end writes it out.

@@ -27,11 +27,14 @@ class OnebeatConfig(AppConfig):
     verbose_name = _("Periodic Tasks")
 
     def ready(self) -> None:
-        """Register the system checks."""
+        """Register the system checks, and the look at the tables before a `migrate` that adopts them."""
         from django.core.checks import Tags, register
+        from django.db.models.signals import pre_migrate
 
         from onebeat import checks
+        from onebeat.store import adopt
 
+        pre_migrate.connect(adopt.before_migrate, sender=self)
         register(checks.check_settings)
         register(checks.check_old_distribution)
         register(checks.check_sqlite)

@@ -105,15 +105,15 @@ def insert(using: str, states: Sequence[State]) -> None:
     vendors.insert_or_lose(using, TABLE, columns, rows, ["task_id"])
 
 
-def write(using: str, states: Sequence[State], *, plan: bool) -> int:
-    """Write states back, each only if its version is still the one that was read. Returns how many were.
+def write(using: str, states: Sequence[State], *, plan: bool) -> None:
+    """Write states back, each only if its version is still the one that was read.
 
     `plan`: also the anchor and the copied definition, which moving on does not change.
     """
     names = [*_OWN, *COPIED] if plan else [name for name in _OWN if name != "anchor"]
     columns = {name: _TYPES[name] for name in names}
     rows = [[state.task, state.version, *_values(using, state, names)] for state in states]
-    return vendors.update_rows(using, TABLE, ("task_id", "version"), columns, rows, grows="version")
+    vendors.update_rows(using, TABLE, ("task_id", "version"), columns, rows, grows="version")
 
 
 def _values(using: str, state: State, names: Sequence[str]) -> list[Any]:

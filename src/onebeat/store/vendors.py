@@ -252,25 +252,23 @@ def update_rows(
     rows: Sequence[Row],
     *,
     grows: str = "",
-) -> int:
+) -> None:
     """Give many rows their own values in one statement: each row is the key's values, then the columns' values.
 
     `columns` maps each column to its PostgreSQL type, which a list of values alone would not have. Rows whose key
-    (which may include a version) does not match are left alone. `grows` names a column that counts up. Returns how many
-    rows matched.
+    (which may include a version) does not match are left alone. `grows` names a column that counts
+    up.
     """
     if not rows:
-        return 0
+        return
     link = connection(using)
     names = [*key, *columns]
     q = link.ops.quote_name
     target = q(table)
     one = "(" + ", ".join(["%s"] * len(names)) + ")"
-    count = f", {target}.{q(grows)} = {target}.{q(grows)} + 1" if grows and link.vendor == "mysql" else ""
-    if grows and not count:
-        count = f", {q(grows)} = {target}.{q(grows)} + 1"
+    counted = f"{target}.{q(grows)}" if link.vendor == "mysql" else q(grows)
+    count = f", {counted} = {target}.{q(grows)} + 1" if grows else ""
     match = " AND ".join(f"{target}.{q(name)} = v.{q(name)}" for name in key)
-    done = 0
     with link.cursor() as cursor:
         for part in _parts(link, rows, len(names)):
             if link.vendor == "mysql":
@@ -289,8 +287,6 @@ def update_rows(
                     f"UPDATE {target} SET {assign}{count} FROM v WHERE {match}"
                 )
             cursor.execute(sql, [value for row in part for value in row])
-            done += cursor.rowcount
-    return done
 
 
 def plain_text(using: str, value: str) -> str:
