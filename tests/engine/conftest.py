@@ -18,3 +18,10 @@ def bench(transactional_db: None) -> Iterator[Bench]:
         bench.tick()
         yield bench
         bench.engine.close()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What works on a scheduler's bench is in-process work on a database: `make test` repeats it on each kind."""
+    for item in items:
+        if "bench" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.django_db(transaction=True))
