@@ -6,6 +6,8 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 PYTEST_ARGS ?=
 MARK ?=
+# Many tests wait for processes: two files at a time, also on one core.
+WORKERS ?= 2
 CODE := $(wildcard src tests examples benchmarks)
 LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
@@ -45,7 +47,7 @@ test: .venv/installed
 			test $$? = 5 || failed=1; \
 	done; \
 	echo "onebeat tests: all of them; those in this process on sqlite"; \
-	$(BIN)/python -m pytest -m "$(MARK)" $(PYTEST_ARGS) || failed=1; \
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "$(MARK)" $(PYTEST_ARGS) || failed=1; \
 	exit $$failed'
 
 lint: .venv/installed
