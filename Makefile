@@ -43,7 +43,7 @@ test: .venv/installed
 	for db in $$ONEBEAT_TEST_DATABASES; do \
 		test $$db = sqlite && continue; \
 		echo "onebeat tests: those in this process (marked django_db), on $$db"; \
-		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
+		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
 			test $$? = 5 || failed=1; \
 	done; \
 	echo "onebeat tests: all of them; those in this process on sqlite"; \
