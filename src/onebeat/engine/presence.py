@@ -53,11 +53,11 @@ class Presence:
             self._reported = now
             self._reported_monotonic = clock.monotonic()
 
-    def still_at_work(self) -> None:
+    def still_at_work(self, failing_since: datetime | None) -> None:
         """Asked between two steps of a long tick: reports in time, so that a scheduler that is busy is not taken for
         one that is away."""
         if clock.monotonic() - self._reported_monotonic >= _REPORT.total_seconds():
-            self.seen(vendors.now(self.using), self._able_since is not None)
+            self.seen(vendors.now(self.using), True, failing_since)
 
     def rests(self, now: datetime) -> None:
         """A tick has ended: what counts as a gap begins here."""

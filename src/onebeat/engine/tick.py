@@ -182,7 +182,7 @@ class Engine:
 
         A broker that takes some of them is not away: what it does not take waits a while and lets the others pass.
         """
-        self.presence.still_at_work()
+        self.presence.still_at_work(self._failing_since)
         mine = settle.still_mine(self.using, batch.token, [one.id for one in part])
         ours = [one for one in part if one.id in mine]
         self._settled(batch.token, [one for one in part if one.id not in mine])
