@@ -13,7 +13,7 @@ from django.db import IntegrityError, models, router, transaction
 from django.db.models import signals
 
 from onebeat.core.errors import RuleError
-from onebeat.models.deletion import naming_tasks
+from onebeat.models.deletion import naming_tasks, tell
 from onebeat.models.edits import SAVE_ARGUMENTS, clean_values, edit, for_form, plain, taken
 from onebeat.store import hints, unique, vendors
 
@@ -129,8 +129,9 @@ class ScheduleQuerySet(models.QuerySet[S]):
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """As Django's. Raises `ProtectedError`, naming them, if several tasks use one of the schedules."""
+        self._for_write = True
         with naming_tasks(self.model):
-            return super().delete()
+            return tell(self.db, super().delete())
 
     delete.alters_data = True  # type: ignore[attr-defined]
     delete.queryset_only = True  # type: ignore[attr-defined]
@@ -203,9 +204,14 @@ class ScheduleValue(models.Model):
             super().validate_unique(exclude)
 
     def validate_constraints(self, exclude: Any = None) -> None:
-        """As `validate_unique`."""
-        if not self._state.adding:
+        """As `validate_unique`; a row that keeps its value passes, though old duplicates of it are not merged yet."""
+        if self._state.adding:
+            return
+        try:
             super().validate_constraints(exclude)
+        except ValidationError:
+            if self._stored(self._state.db or router.db_for_write(type(self), instance=self)) != self.value():
+                raise
 
     def unique_error_message(self, model_class: Any, unique_check: Any) -> ValidationError:
         """As Django's; for the value, it names the row that holds it."""
@@ -249,8 +255,9 @@ class ScheduleValue(models.Model):
 
     def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """As Django's. Raises `ProtectedError`, naming them, if several tasks use it."""
+        using = using or router.db_for_write(type(self), instance=self)
         with naming_tasks(type(self)):
-            return super().delete(using, keep_parents)
+            return tell(using, super().delete(using, keep_parents))
 
     def _stored(self, using: str) -> tuple[Any, ...] | None:
         return type(self)._base_manager.using(using).filter(pk=self.pk).values_list(*self.VALUE).first()
