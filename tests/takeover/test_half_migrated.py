@@ -1,4 +1,4 @@
-"""New code on a database that `migrate` has not reached: it does what django-celery-beat did, and no error comes of it."""
+"""New code on a database that `migrate` has not reached: it does what django-celery-beat did, without an error."""
 
 from __future__ import annotations
 

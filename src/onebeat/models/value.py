@@ -99,7 +99,8 @@ class ScheduleQuerySet(models.QuerySet[S]):
 
     def bulk_update(self, objs: Iterable[S], fields: Iterable[str], batch_size: int | None = None) -> int:
         """As Django's. Raises `ValidationError` for a value that is no schedule or that another row holds."""
-        instances, names = list(objs), list(fields)
+        names = list(fields)
+        instances = [one for one in objs if is_child(self.model) or not one.keeps_reading()]
         for instance in instances:
             instance.clean_value()
         self._for_write = True
@@ -173,6 +174,10 @@ class ScheduleValue(models.Model):
     def check_rule(self) -> None:
         """Raise `RuleError` if the fields, each valid, are no rule together."""
 
+    def keeps_reading(self) -> bool:
+        """Whether this is a row that was taken over, unchanged, whose meaning is not what its text says."""
+        return False
+
     def clean_value(self) -> None:
         """Bring the value to its canonical form. Raises `ValidationError` on each field that is wrong."""
         errors: dict[str, Any] = {}
@@ -194,6 +199,9 @@ class ScheduleValue(models.Model):
 
     def clean_fields(self, exclude: Any = None) -> None:
         """Part of `full_clean`: the rule as a whole too."""
+        if self.keeps_reading():  # tidying the text would end it
+            super().clean_fields({*(exclude or ()), *self.VALUE})
+            return
         super().clean_fields(exclude)
         with for_form(self, exclude):
             self.clean_value()
@@ -233,7 +241,8 @@ class ScheduleValue(models.Model):
         if names is not None and not set(names) & set(self.VALUE):
             super().save(**kwargs)
             return
-        self.clean_value()
+        if not self.keeps_reading():
+            self.clean_value()
         if is_child(type(self)):
             with vendors.writing(using):
                 super().save(**kwargs)
