@@ -15,6 +15,7 @@ from django.db.models import signals
 from onebeat.core.errors import RuleError
 from onebeat.models.deletion import naming_tasks, tell
 from onebeat.models.edits import SAVE_ARGUMENTS, clean_values, edit, for_form, plain, taken
+from onebeat.models.loading import load
 from onebeat.store import hints, unique, vendors
 
 S = TypeVar("S", bound="ScheduleValue")
@@ -267,6 +268,22 @@ class ScheduleValue(models.Model):
         using = using or router.db_for_write(type(self), instance=self)
         with naming_tasks(type(self)):
             return tell(using, super().delete(using, keep_parents))
+
+    def _save_table(
+        self,
+        raw: bool = False,
+        cls: Any = None,
+        force_insert: Any = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Any = None,
+    ) -> bool:
+        """Part of Django's saving, raw for a fixture, which does not come through `save`."""
+        using = using or router.db_for_write(type(self), instance=self)
+        if raw and not is_child(type(self)) and load(self, using):
+            return True
+        done: bool = super()._save_table(raw, cls, force_insert, force_update, using, update_fields)  # type: ignore[misc]
+        return done
 
     def _stored(self, using: str) -> tuple[Any, ...] | None:
         return type(self)._base_manager.using(using).filter(pk=self.pk).values_list(*self.VALUE).first()
