@@ -59,6 +59,7 @@ def table(using: str, kind: str, registry: Apps) -> Table:
     meta = registry.get_model(LABEL, f"{kind}schedule")._meta
     pk: Any = meta.pk
     found = catalog.references(using, meta.db_table, pk.column, {installed, registry})
+    found += catalog.generic_references(using, meta.db_table, installed)
     if catalog.exists(using, _COPIES, kind):
         found.append(catalog.Reference(vendors.quoted(using, _COPIES), kind))
     return Table(using, kind, meta.db_table, pk.column, VALUES[kind], tuple(found))
