@@ -64,8 +64,10 @@ class Command(BaseCommand):
 
     def status(self, *, database: str, **options: Any) -> None:
         """What the schedulers are doing."""
-        from onebeat.store import overview
+        from onebeat.store import migrated, overview
 
+        if lacking := migrated.lacking(database):
+            raise CommandError(f"the database is not migrated, run `manage.py migrate`; missing: {', '.join(lacking)}")
         found = overview.status(database)
         if options["json"]:
             self.stdout.write(json.dumps(found, default=str))
