@@ -34,3 +34,16 @@ class SolarUnavailable(RuleError):
 
     def __reduce__(self) -> tuple[type[SolarUnavailable], tuple[()]]:
         return SolarUnavailable, ()
+
+
+class UnknownTask(LookupError):
+    """No task, or no task with the tag, is named so. The text lists names that are near."""
+
+    def __init__(self, name: str, near: list[str]) -> None:
+        self.name = name
+        self.near = near
+        super().__init__(name, near)
+
+    def __str__(self) -> str:
+        hint = f"did you mean {', '.join(map(repr, self.near))}?" if self.near else "no name is near it"
+        return f"there is no task {self.name!r}: {hint}"
