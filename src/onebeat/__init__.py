@@ -6,16 +6,59 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from onebeat.api import ALL, CatchUp, Run, Tag, UnknownTask, pause, resume, run_now, skip
+    from onebeat.api import (
+        ALL,
+        CatchUp,
+        IfExists,
+        KeyTaken,
+        MessageOptions,
+        NotJSON,
+        Once,
+        OnceItem,
+        OnceState,
+        Run,
+        Tag,
+        UnknownTask,
+        cancel,
+        linked,
+        once,
+        once_many,
+        pause,
+        resume,
+        run_now,
+        skip,
+    )
 
-__all__ = ["ALL", "CatchUp", "Run", "Tag", "UnknownTask", "pause", "resume", "run_now", "skip"]
+__all__ = [
+    "ALL",
+    "CatchUp",
+    "IfExists",
+    "KeyTaken",
+    "MessageOptions",
+    "NotJSON",
+    "Once",
+    "OnceItem",
+    "OnceState",
+    "Run",
+    "Tag",
+    "UnknownTask",
+    "cancel",
+    "linked",
+    "once",
+    "once_many",
+    "pause",
+    "resume",
+    "run_now",
+    "skip",
+]
 
 
 def __getattr__(name: str) -> Any:
-    # The verbs need Django's models, which can be imported only when the apps are loaded; `import onebeat` comes before.
-    if name in __all__:
-        return getattr(import_module("onebeat.api"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # The verbs need Django's models, which come when the apps are loaded; `import onebeat` comes before.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    # `linked` is for models, while they are being loaded.
+    return getattr(import_module("onebeat.verbs.links" if name == "linked" else "onebeat.api"), name)
 
 
 def __dir__() -> list[str]:

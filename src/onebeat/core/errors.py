@@ -47,3 +47,15 @@ class UnknownTask(LookupError):
     def __str__(self) -> str:
         hint = f"did you mean {', '.join(map(repr, self.near))}?" if self.near else "no name is near it"
         return f"there is no task {self.name!r}: {hint}"
+
+
+class KeyTaken(ValueError):
+    """`once(..., if_exists="fail")` with a key that is taken; `state` says what became of the task that has it."""
+
+    def __init__(self, key: str, state: str) -> None:
+        self.key = key
+        self.state = state
+        super().__init__(key, state)
+
+    def __str__(self) -> str:
+        return f"key: {self.key!r} is taken by a task that is {self.state}"

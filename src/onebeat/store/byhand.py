@@ -69,6 +69,7 @@ def verdict(definition: Definition | None) -> tuple[str, str] | None:
         if definition.broken:
             raise BadDefinition(definition.broken)
         definition.arguments()
+        definition.more_options()
     except BadDefinition as bad:
         return "quarantined", str(bad)
     return None
