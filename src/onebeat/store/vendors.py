@@ -287,6 +287,31 @@ def insert_one_or_find(using: str, table: str, columns: Sequence[str], row: Row,
         return (found[0], True) if found else (None, False)
 
 
+def insert_or_find(
+    using: str, table: str, columns: Sequence[str], rows: Sequence[Row], unique: str, pk: str
+) -> dict[Any, tuple[Any, bool]]:
+    """`insert_one_or_find` for many rows whose one `unique` column differs: by its value, (primary key, inserted here).
+
+    A row that lost, and whose winner the statement could not name, is not in the answer. MySQL cannot say which rows of
+    one statement went in, so there each is a statement of its own.
+    """
+    link, at = connection(using), columns.index(unique)
+    if link.vendor == "mysql":
+        return {row[at]: insert_one_or_find(using, table, columns, row, [unique], pk) for row in rows}
+    found: dict[Any, tuple[Any, bool]] = {}
+    # What is the same in every row and empty needs no parameter.
+    nulls = [all(row[number] is None for row in rows) for number in range(len(columns))]
+    one = "(" + ", ".join("NULL" if null else "%s" for null in nulls) + ")"
+    kept = [number for number, null in enumerate(nulls) if not null]
+    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
+    tail = f" ON CONFLICT ({quoted(using, unique)}) DO NOTHING RETURNING {quoted(using, unique, pk)}"
+    with link.cursor() as cursor:
+        for part in _parts(link, rows, len(columns)):
+            cursor.execute(sql + ", ".join([one] * len(part)) + tail, [row[n] for row in part for n in kept])
+            found.update({value: (key, True) for value, key in cursor.fetchall()})
+    return found
+
+
 def update_rows(
     using: str,
     table: str,
