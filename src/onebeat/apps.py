@@ -27,13 +27,17 @@ class OnebeatConfig(AppConfig):
     verbose_name = _("Periodic Tasks")
 
     def ready(self) -> None:
-        """Register the system checks, and the look at the tables before a `migrate` that adopts them."""
+        """Register the system checks, the look at the tables before a `migrate` that adopts them, and what a worker
+        tells of its tasks.
+        """
         from django.core.checks import Tags, register
         from django.db.models.signals import pre_migrate
 
         from onebeat import checks
+        from onebeat.celery import worker
         from onebeat.store import adopt
 
+        worker.install()
         pre_migrate.connect(adopt.before_migrate, sender=self)
         register(checks.check_settings)
         register(checks.check_old_distribution)
