@@ -29,8 +29,7 @@ def test_success(at: Desk) -> None:
     row = at.becomes(at.send("note", at.occurrence(), "good"), state="succeeded")
     assert (row["outcome"], row["attempt"], row["copies"], row["error"]) == ("success", 0, 0, "")
     assert row["worker"] == "worker@here"
-    assert row["started_at"] <= row["finished_at"]
-    assert row["sent_at"] == row["started_at"]  # nobody had recorded that it was sent
+    assert row["sent_at"] <= row["started_at"] <= row["finished_at"]
 
 
 def test_failure(at: Desk) -> None:
@@ -83,11 +82,8 @@ def test_what_a_task_calls_runs(at: Desk, hands_on: bool) -> None:
     """Chords, groups, chains and single calls from a body; the children are no copies of it."""
     key = f"fan {hands_on}"
     at.becomes(at.send("fans", at.occurrence(), key, hands_on, copies=2), state="succeeded", copies=1)
-    children = [
-        f"{key} {name}"
-        for name in ("in chord 1", "in chord 2", "after chord", "in group 1", "in group 2")
-        + ("in chain 1", "in chain 2", "alone")
-    ]
+    names = ["in chord 1", "in chord 2", "after chord", "in group 1", "in group 2", "in chain 1", "in chain 2", "alone"]
+    children = [f"{key} {name}" for name in names]
     at.wait_ran(*children)
     lines = {line["key"]: line["header"] for line in at.lines() if line["key"] in children}
     assert [at.ran(child) for child in children] == [1] * 8
@@ -113,7 +109,7 @@ def test_a_task_gives_its_message_back(at: Desk) -> None:
 
 def test_a_task_rejects_its_message(at: Desk) -> None:
     row = at.becomes(at.send("rejects", at.occurrence(), "never"), state="failed")
-    assert (row["outcome"], row["error"]) == ("rejected", "Reject: ('never', False)") or "never" in row["error"]
+    assert (row["outcome"], "never" in row["error"]) == ("rejected", True)
 
 
 def test_revoked_and_expired_never_start(at: Desk) -> None:

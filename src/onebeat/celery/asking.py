@@ -37,12 +37,12 @@ def ask(work: Callable[[str], T], *, keep: bool = False) -> T:
     stays = False
     try:
         try:
-            answer = vendors.retrying(using, lambda: work(using), limit_seconds=_PATIENCE)
+            answer = _try(link, work)
         except (OperationalError, InterfaceError):
             if not was_open or link.in_atomic_block:
                 raise
             _close(link)
-            answer = vendors.retrying(using, lambda: work(using), limit_seconds=_PATIENCE)
+            answer = _try(link, work)
         stays = was_open or keep
         return answer
     finally:
@@ -67,6 +67,12 @@ def quietly(work: Callable[[str], T], *, keep: bool = False) -> T | None:
         logger.warning("outcomes of tasks are recorded again")
         _quiet_until = None
     return answer
+
+
+def _try(link: Any, work: Callable[[str], T]) -> T:
+    # mysqlclient lets an error of its own past Django's when a cursor of a dead connection is closed.
+    with link.wrap_database_errors:
+        return vendors.retrying(link.alias, lambda: work(link.alias), limit_seconds=_PATIENCE)
 
 
 def _close(link: Any) -> None:
