@@ -79,7 +79,7 @@ class Tables:
                     yield reading(name, partial(self._row, found, found["pk"] in off))
 
     def _read(self, keys: list[tuple[Any, str]]) -> Iterator[tuple[str, Any]]:
-        """Each task's name and values. Those of a portion one by one, if there is one among them that cannot be read."""
+        """Each task's name and values; one by one where there is one among them that cannot be read."""
         rows = self._rows.filter(pk__in=[key for key, _ in keys])
         try:
             yield from [(found["name"], found) for found in rows.values(*self._names)]
@@ -90,7 +90,7 @@ class Tables:
             try:
                 found = [(name, one) for one in rows.filter(pk=key).values(*self._names)]
             except _UNREADABLE as error:
-                found = [(name, Refused(name, f"the row cannot be read: {error}"))]  # type: ignore[list-item]
+                found = [(name, Refused(name, f"the row cannot be read: {error}"))]
             yield from found
 
     def _row(self, found: dict[str, Any], off: bool) -> Row:

@@ -1,4 +1,4 @@
-"""What `onebeat import` prints: a line for each row as it is known, and what they come to. Nothing is kept in memory."""
+"""What `onebeat import` prints: a line for each row as soon as it is known, and the sum. No row is kept in memory."""
 
 from __future__ import annotations
 

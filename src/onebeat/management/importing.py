@@ -59,14 +59,10 @@ def run(
     **options: Any,
 ) -> None:
     """Print the report. Raises `CommandError` with the exit code unless all was carried."""
-    where, warnings, total, rows = {"settings": _settings, "redbeat": _redbeat, "database": _database}[source](
-        target=database, **options
-    )
-    results = report.watched(
-        carry(database, _reachable(where, rows), apply=apply, replace=replace),
-        total,
-        partial(stderr.write, style_func=str),
-    )
+    sources: dict[str, Callable[..., Source]] = {"settings": _settings, "redbeat": _redbeat, "database": _database}
+    where, warnings, total, rows = sources[source](target=database, **options)
+    results = carry(database, _reachable(where, rows), apply=apply, replace=replace)
+    results = report.watched(results, total, partial(stderr.write, style_func=str))
     printed = report.as_json if options["json"] else report.as_text
     try:
         counts = printed(where, warnings, results, apply, verbosity, stdout.write)
@@ -148,4 +144,4 @@ def _database(*, alias: str, target: str, **options: Any) -> Source:
 
 def _place(alias: str) -> tuple[str, ...]:
     found = connections[alias].settings_dict
-    return tuple(str(found[name]) for name in ("ENGINE", "HOST", "PORT", "NAME"))
+    return tuple(str(found[name]) for name in ("ENGINE", "HOST", "PORT", "NAME", "OPTIONS"))

@@ -1,4 +1,4 @@
-"""Entries of Celery's, as in CELERY_BEAT_SCHEDULE, as the fields of a task: everything in one is kept, or refused by its
+"""Entries of CELERY_BEAT_SCHEDULE and their kind as the fields of a task: everything in one is kept, or refused by its
 name.
 """
 
