@@ -113,9 +113,10 @@ def _plan(row: Row, here: PeriodicTask | None, replace: bool) -> _Plan:
 def _differences(row: Row, here: PeriodicTask) -> Iterator[str]:
     """What the row says otherwise than the task that is here."""
     chosen = [kind for kind in SCHEDULES if getattr(here, f"{kind}_id") is not None]
-    if chosen != [row.model.KIND] or here.scheduler is None or here.scheduler.value() != tuple(row.value.values()):
+    moved = chosen != [row.model.KIND] or here.scheduler is None or here.scheduler.value() != tuple(row.value.values())
+    if moved:
         yield "schedule"
-    finished = here.one_off and not here.enabled and here.total_run_count > 0
+    finished = here.one_off and not here.enabled and here.total_run_count > 0 and not moved
     for name, value in row.fields.items():
         if name in RUN_STATE:
             own = getattr(here, name)

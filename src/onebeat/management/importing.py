@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from argparse import SUPPRESS
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from django.core.management.base import CommandError, OutputWrapper
+from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connections
 from django.utils.connection import ConnectionDoesNotExist
 
@@ -43,14 +44,22 @@ def arguments(commands: Any) -> None:
         doing.add_argument("--apply", action="store_true", help="write it")
         doing.add_argument("--dry-run", action="store_true", help="only show what would be done (that is the default)")
         one.add_argument("--replace", action="store_true", help="change tasks of the same name that are here otherwise")
+        # Django's own stands before `import`, where nobody looks for it.
+        one.add_argument(
+            *("-v", "--verbosity"),
+            type=int,
+            choices=(0, 1, 2, 3),
+            default=SUPPRESS,
+            help="0 prints the sum alone, 2 every row (default: 1)",
+        )
         one.add_argument("--json", action="store_true", help="print one JSON object")
         one.add_argument("--database", help="the alias to write to (default: where the router puts the tasks)")
 
 
 def run(
+    printer: BaseCommand,
+    /,
     *,
-    stdout: OutputWrapper,
-    stderr: OutputWrapper,
     database: str,
     source: str,
     apply: bool,
@@ -62,10 +71,10 @@ def run(
     sources: dict[str, Callable[..., Source]] = {"settings": _settings, "redbeat": _redbeat, "database": _database}
     where, warnings, total, rows = sources[source](target=database, **options)
     results = carry(database, _reachable(where, rows), apply=apply, replace=replace)
-    results = report.watched(results, total, partial(stderr.write, style_func=str))
+    results = report.watched(results, total, partial(printer.stderr.write, style_func=str))
     printed = report.as_json if options["json"] else report.as_text
     try:
-        counts = printed(where, warnings, results, apply, verbosity, stdout.write)
+        counts = printed(where, warnings, results, apply, verbosity, printer.stdout.write)
     except Error as error:
         raise _unusable(f"the database {database!r}: {error}. Is it migrated? What was written stays") from error
     if left := counts["kept"] + counts["refused"]:

@@ -39,7 +39,7 @@ class Command(BaseCommand):
 
         options["database"] = options["database"] or router.db_for_write(TaskState)
         if options["command"] == "import":
-            importing.run(stdout=self.stdout, stderr=self.stderr, **options)
+            importing.run(self, **options)
         else:
             getattr(self, options["command"])(**options)
 
