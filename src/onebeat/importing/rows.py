@@ -70,7 +70,7 @@ def reading(name: str, make: Callable[[], Row]) -> Row | Refused:
     except ValidationError as error:
         return Refused(name, one_line(error))
     except Exception as error:  # whatever a stranger's values, and the objects made of them, raise
-        return Refused(name, f"it cannot be read: {error!r}")
+        return Refused(name, f"it cannot be read: {type(error).__name__}: {error}")
 
 
 def one_line(error: ValidationError) -> str:
