@@ -14,7 +14,7 @@ from django.db import connections
 from django.db.migrations.executor import MigrationExecutor
 
 from tests import services
-from tests.scratch import Scratch
+from tests.scratch import Scratch, allowed
 from tests.takeover.old import Old
 
 ELSEWHERE = "elsewhere"
@@ -54,7 +54,7 @@ def elsewhere(migration: str) -> Iterator[Old]:
             ELSEWHERE
         ]
         try:
-            MigrationExecutor(connections[ELSEWHERE]).migrate([("django_celery_beat", migration)])
+            MigrationExecutor(allowed(connections[ELSEWHERE])).migrate([("django_celery_beat", migration)])
             yield Old(scratch)
         finally:
             connections[ELSEWHERE].close()

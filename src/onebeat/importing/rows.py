@@ -126,6 +126,6 @@ def crontab(given: Mapping[str, Any]) -> tuple[CrontabSchedule, str]:
     }
     reading = read_taken_over(**texts, tz=given.get("timezone") or "UTC")
     if reading.cron is None:
-        raise ValidationError(f"{reading.why}. It ran nowhere")
+        raise ValidationError(f"{reading.why}; so it never ran")
     fields = {name: getattr(reading.cron, name) for name in KINDS}
     return CrontabSchedule(**fields, timezone=reading.cron.tz), reading.why
