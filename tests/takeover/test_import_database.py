@@ -47,11 +47,16 @@ def text(seconds: float) -> str:
     return at(seconds).strftime("%Y-%m-%d %H:%M:%S")
 
 
-def fill(old: Old, **switch: bool) -> None:
+def fill(old: Old, *, switch: bool) -> None:
     old.intervals((1, 5, "minutes"), (2, 5, "minutes"), (3, 90, "Seconds"), (4, 1, "fortnights"))
     old.crontabs((1, "30", "*", "*", "*", "*", "UTC"), (2, "*/20-40", "*", "*", "*", "mon", "Europe/Paris"))
     old.crontabs((3, "61", "*", "*", "*", "*"), (4, "0", "*", "*", "*", "*", "Mars/Base"))
-    old.insert("clockedschedule", [{"id": key, "clocked_time": text(s), **switch} for key, s in ((1, 60), (2, -60))])
+    if switch:
+        rows = [{"id": key, "clocked_time": text(s), "enabled": key < 3} for key, s in ((1, 60), (2, -60), (3, -90))]
+        old.insert("clockedschedule", rows)
+        old.task("switched off", clocked_id=3, one_off=True)
+    else:
+        old.clocks((1, text(60)), (2, text(-60)))
     old.insert("solarschedule", [{"id": 1, "event": "sunset", "latitude": "-37.5", "longitude": "144.75"}])
     old.task("ran", interval_id=1, last_run_at=text(-120), total_run_count=9, args='["x"]', queue="q", priority=3)
     old.task("same value", interval_id=2, last_run_at=text(-60), total_run_count=1)
@@ -80,7 +85,7 @@ def fill(old: Old, **switch: bool) -> None:
 def test_every_task_is_carried_or_named(migration: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(database, "_PORTION", 6)
     with elsewhere(migration) as old:
-        fill(old, **({"enabled": True} if migration == FIRST else {}))
+        fill(old, switch=migration == FIRST)
         shown = report(*SOURCE)
         assert not PeriodicTask.objects.exists() and not IntervalSchedule.objects.exists()
         done = report(*SOURCE, "--apply")
@@ -88,10 +93,12 @@ def test_every_task_is_carried_or_named(migration: str, monkeypatch: pytest.Monk
         refused = {name: row["why"] for name, row in done["rows"].items() if row["outcome"] == "refused"}
         assert set(refused) == set(REFUSED) - (set() if connection.vendor in STRANGE else {"strange"})
         assert not [(name, why) for name, why in refused.items() if REFUSED[name] not in why]
-        assert done["counts"]["new"] == 11
+        assert done["counts"]["new"] == 11 + (migration == FIRST)
 
         found = {row.name: row for row in PeriodicTask.objects.all()}
         check(found, done["rows"])
+        if migration == FIRST:
+            assert "switched off" in done["rows"]["switched off"]["notes"][0] and not found["switched off"].enabled
         bench = Bench()
         bench.tick()
         # Of the times that nobody kept the newest, and an instant that has passed and never came.
@@ -101,7 +108,7 @@ def test_every_task_is_carried_or_named(migration: str, monkeypatch: pytest.Monk
 
         before = list(PeriodicTask.objects.order_by("pk").values())
         again = report(*SOURCE, "--apply", "--replace")
-        assert again["counts"] == {"same": 11, "refused": len(refused)}
+        assert again["counts"] == {"same": len(found), "refused": len(refused)}
         assert list(PeriodicTask.objects.order_by("pk").values()) == before
 
 
@@ -126,19 +133,7 @@ def when(value: datetime | None) -> datetime | None:
     return None if value is None else to_utc(value)
 
 
-def test_what_old_releases_switched_off_does_not_run_again() -> None:
-    with elsewhere(FIRST) as old:
-        rows = [{"id": key, "clocked_time": text(-60), "enabled": on} for key, on in ((1, False), (2, True))]
-        old.insert("clockedschedule", rows)
-        old.task("ran", clocked_id=1, one_off=True)
-        old.task("waits", clocked_id=2, one_off=True)
-        assert "switched off" in report(*SOURCE, "--apply")["rows"]["ran"]["notes"][0]
-        bench = Bench()
-        bench.tick()
-        assert bench.sent == [("waits", -60)]
-
-
-def test_a_database_of_onebeat_s_is_read_as_one() -> None:
+def test_one_of_onebeat_s_is_read_as_one_and_one_may_be_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     with elsewhere(LAST) as old:
         old.run("CREATE TABLE onebeat_taskoptions (task_id INTEGER PRIMARY KEY)")
         old.crontabs((1, "0", "9", "*", "*", "fri#2"))
@@ -149,9 +144,6 @@ def test_a_database_of_onebeat_s_is_read_as_one() -> None:
         assert done["code"] == 1 and "onebeat_taskoptions" in done["rows"]["with options"]["why"]
         assert CrontabSchedule.objects.get().day_of_week == "5#2"
 
-
-def test_a_database_without_the_tables_and_one_that_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
-    with elsewhere(LAST) as old:
         old.intervals((1, 5, "minutes"))
         for number in range(4):
             old.task(f"t{number}", interval_id=1)
