@@ -14,7 +14,7 @@ COUNT, PORTION = 60, 8
 
 
 def story(index: int) -> list[dict[str, Any]]:
-    """In another process: what an import left that was killed in its fourth portion, and what four at once made of it."""
+    """In another process: what an import left that was killed in its fourth portion, and four at once after it."""
     told = [forked([4]), content()]
     told += [forked([0, 0, 0, 0]), content()]
     return told
