@@ -23,6 +23,9 @@ from tests.takeover.importing import imported, report
 #: The Celery app of the project, in the zone in which redbeat's beat ran.
 paris = Celery("paris", set_as_current=False)
 paris.conf.timezone = "Europe/Paris"
+paris.conf.redbeat_key_prefix = "mine:"
+
+PARIS = ("-A", "tests.takeover.test_import_redbeat:paris")
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,9 +112,9 @@ def content(url: str) -> dict[bytes, Any]:
 
 def test_entries_are_carried_with_their_state(written: str) -> None:
     before = content(written)
-    shown = report("redbeat", "--url", written, "-A", "tests.takeover.test_import_redbeat:paris")
+    shown = report("redbeat", "--url", written, "--prefix", "redbeat:", *PARIS)
     assert not PeriodicTask.objects.exists()
-    done = report("redbeat", "--url", written, "-A", "tests.takeover.test_import_redbeat:paris", "--apply")
+    done = report("redbeat", "--url", written, "--prefix", "redbeat:", *PARIS, "--apply")
     assert content(written) == before
     assert (shown["code"], done["code"]) == (1, 1) and shown["rows"] == done["rows"] and done["warnings"] == []
     for name, words in REFUSED.items():
@@ -137,7 +140,7 @@ def test_entries_are_carried_with_their_state(written: str) -> None:
     assert bench.sent == [("overdue", -1800)]
     assert due(found["ran"]) == 30 and due(found["new"]) == 50
     assert due(found["daily"]) == 3600  # noon in Paris
-    again = report("redbeat", "--url", written, "-A", "tests.takeover.test_import_redbeat:paris", "--apply")
+    again = report("redbeat", "--url", written, "--prefix", "redbeat:", *PARIS, "--apply")
     assert again["counts"] == {"same": len(found), "refused": len(REFUSED)}
 
 
@@ -163,8 +166,10 @@ def test_what_has_run_there_since_is_brought_on_request(written: str) -> None:
     assert report(*mine, "--apply", "--replace")["rows"]["zones"]["outcome"] == "same"
 
 
-def test_broken_keys_are_named_and_a_beat_at_work_is_seen(written: str) -> None:
-    done = report("redbeat", "--url", written, "--prefix", "mine:")
+def test_broken_keys_are_named_and_a_beat_at_work_is_seen(written: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The URL and the prefix may be those of redbeat's settings.
+    monkeypatch.setitem(paris.conf, "redbeat_redis_url", written)
+    done = report("redbeat", *PARIS)
     assert {name for name, row in done["rows"].items() if row["outcome"] == "refused"} == {"text", "list", "key"}
     assert "WRONGTYPE" in done["rows"]["key"]["why"]
     (warning,) = done["warnings"]

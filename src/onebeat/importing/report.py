@@ -47,8 +47,8 @@ def as_text(
     counts: Counter[str] = Counter()
     for one in results:
         counts[one.outcome] += 1
-        plain = one.outcome == "same" or (applied and one.outcome == "new")
-        if detail > (1 if plain and not one.notes else 0):
+        plain = one.outcome == "same" or (applied and one.outcome == "new" and not one.notes)
+        if detail > plain:
             write("".join(_line(one, applied)))
     words = _DONE if applied else _WOULD
     parts = [f"{counts[name]:,} {words[name]}" for name in words if counts[name]]

@@ -120,12 +120,13 @@ def _redbeat(*, url: str | None, prefix: str | None, app: str | None, **options:
     from onebeat.importing.redbeat import Keys
 
     celery = _app(app)
-    url = url or celery.conf.get("redbeat_redis_url")
+    url = url or celery.conf.first("redbeat_redis_url", "REDBEAT_REDIS_URL")
+    prefix = prefix or celery.conf.first("redbeat_key_prefix", "REDBEAT_KEY_PREFIX") or "redbeat:"
     if not url:
         raise _unusable("--url is needed, such as redis://localhost:6379/0: the Celery app has no redbeat_redis_url")
     shown = maybe_sanitize_url(url)
     try:
-        keys = Keys(url, prefix or celery.conf.get("redbeat_key_prefix") or "redbeat:", celery.timezone)
+        keys = Keys(url, prefix, celery.timezone)
         total, running = keys.count(), keys.running()
     except ImportError as error:
         raise _unusable("redis-py is needed: pip install redis") from error
