@@ -1,6 +1,6 @@
 """The tables: what people edit (schedules, tasks, options) and what the engine writes."""
 
-from onebeat.models.engine import Beat, Change, Fact, Occurrence, TaskState
+from onebeat.models.engine import Action, Beat, Change, Fact, Occurrence, TaskState
 from onebeat.models.options import TaskOptions
 from onebeat.models.schedules import (
     DAYS,
@@ -28,6 +28,7 @@ __all__ = [
     "SECONDS",
     "SINGULAR_PERIODS",
     "SOLAR_SCHEDULES",
+    "Action",
     "Beat",
     "Change",
     "ClockedSchedule",

@@ -35,6 +35,7 @@ _FIELDS: tuple[Any, ...] = (
         "onebeat_options__jitter_seconds",
     ),
     *("onebeat_options__paused", "onebeat_options__paused_until"),
+    "onebeat_options__extra",
 )
 
 #: The values that a plan depends on, in the order of `TaskState`'s columns of the same names.
@@ -91,6 +92,8 @@ class Definition:
     longitude: Decimal | None
     cron: tuple[Any, ...]
     policy: Policy
+    #: More options of the message, as JSON text.
+    extra: str = "{}"
     #: Why the row could not even be read; then only `id` and `name` are its own.
     broken: str = ""
     #: What Celery made of the crontab row, where that is not what it says.
@@ -155,11 +158,17 @@ class Definition:
             _decoded("headers", self.headers, dict),
         )
 
+    def more_options(self) -> dict[str, Any]:
+        """`extra` decoded. Raises `BadDefinition`."""
+        found: dict[str, Any] = _decoded("extra", self.extra, dict)
+        return found
+
     def check(self, anchor: datetime) -> Recurrence:
         """The task's recurrence if the task could be sent; raises `BadDefinition` otherwise."""
         if self.broken:
             raise BadDefinition(self.broken)
         self.arguments()
+        self.more_options()
         if self.clocked is not None and not self.one_off:
             raise BadDefinition("one_off: a clocked task runs once; set one_off")
         return self.recurrence(anchor)
@@ -209,7 +218,7 @@ def _definition(row: tuple[Any, ...]) -> Definition:
     """Raises one of `_UNREADABLE` for values that the engine could not go on with."""
     option = row[33:39]
     chosen = DEFAULT if option[0] is None else policy(*option[1:])
-    one = Definition(*row[:27], row[27:33], chosen)  # type: ignore[call-arg]
+    one = Definition(*row[:27], row[27:33], chosen, row[39] or "{}")  # type: ignore[call-arg]
     one.copied()
     for value in (one.expires, one.start_time, one.last_run_at, one.clocked_time):
         if value is not None:
