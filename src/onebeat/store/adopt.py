@@ -96,9 +96,13 @@ def obstacles(using: str, registry: Apps) -> list[str]:
     if lines:
         return lines
     for one in waiting(using, registry):
-        if any(each.keys or each.identity for each in one.references):
-            lines += _tried(one, lambda one=one: list(merge.collisions(one)))[1]  # type: ignore[misc]
+        if one.kind == "crontab" or any(each.keys or each.identity for each in one.references):
+            lines += _tried(one, lambda one=one: [*merge.collisions(one), *_torn(one)])[1]  # type: ignore[misc]
     return lines
+
+
+def _torn(one: Table) -> Iterable[str]:
+    return readings.torn(one) if one.kind == "crontab" else ()
 
 
 def stop_if_impossible(using: str, registry: Apps) -> None:
