@@ -46,7 +46,7 @@ def ask(using: str, task: int, name: str, due_at: datetime, now: datetime, detai
             lease_until=now,
             decided_at=now,
         )
-        columns, values = rows.insertable(using, one)
+        columns, (values,) = rows.insertable(using, [one])
         _, made = vendors.insert_one_or_find(
             using, ledger.TABLE, columns, values, ("task_id", "due_at", "run"), pk="id"
         )

@@ -6,6 +6,7 @@ No statement here depends on the state of a session, so that a pooler in transac
 from __future__ import annotations
 
 import random
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
@@ -190,19 +191,67 @@ def insert_or_lose(using: str, table: str, columns: Sequence[str], rows: Sequenc
 
     MySQL has no way to ignore one unique key alone, and INSERT IGNORE would hide other errors: the no-op update does.
     """
-    if not rows:
-        return
     link = connection(using)
-    one = "(" + ", ".join(["%s"] * len(columns)) + ")"
-    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
     if link.vendor == "mysql":
         first = quoted(using, unique[0])
         tail = f" ON DUPLICATE KEY UPDATE {first} = {first}"
     else:
         tail = f" ON CONFLICT ({quoted(using, *unique)}) DO NOTHING"
+    _insert(using, table, columns, rows, tail)
+
+
+def _insert(using: str, table: str, columns: Sequence[str], rows: Sequence[Row], tail: str) -> list[Any]:
+    """Insert `rows` in few statements, each with this tail. Returns what they return."""
+    link = connection(using)
+    found: list[Any] = []
+    head = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) "
     with link.cursor() as cursor:
         for part in _parts(link, rows, len(columns)):
-            cursor.execute(sql + ", ".join([one] * len(part)) + tail, [value for row in part for value in row])
+            source = _arrays(part) if link.vendor == "postgresql" and len(part) >= _MANY else None
+            sql, params = source or _listed(part)
+            cursor.execute(head + sql + tail, params)
+            found += cursor.fetchall() if "RETURNING" in tail else []
+    return found
+
+
+#: From how many rows on arrays are worth their while.
+_MANY = 50
+#: The array type for each kind of value that a column of many rows may hold.
+_ARRAYS: dict[type, str] = {bool: "boolean", int: "bigint", str: "text", uuid.UUID: "uuid"}
+
+
+def _listed(rows: Sequence[Row]) -> tuple[str, list[Any]]:
+    one = "(" + ", ".join(["%s"] * len(rows[0])) + ")"
+    return "VALUES " + ", ".join([one] * len(rows)), [value for row in rows for value in row]
+
+
+def _arrays(rows: Sequence[Row]) -> tuple[str, list[Any]] | None:
+    """The rows as a SELECT with one parameter for each column: psycopg takes far longer to read many placeholders than
+    PostgreSQL to insert the rows. None if a column holds what has no array type here."""
+    constants: list[Any] = []
+    arrays: list[list[Any]] = []
+    outputs: list[str] = []
+    kinds: list[str] = []
+    for values in zip(*rows, strict=True):
+        if all(value is values[0] for value in values):
+            constants.append(values[0])
+            outputs.append("%s")
+            continue
+        types = {type(value) for value in values if value is not None}
+        if types == {datetime}:
+            aware = {value.tzinfo is not None for value in values if value is not None}
+            kind = ("timestamptz" if aware.pop() else "timestamp") if len(aware) == 1 else None
+        else:
+            kind = _ARRAYS.get(types.pop()) if len(types) == 1 else None
+        if kind is None:
+            return None
+        outputs.append(f"v.c{len(arrays)}")
+        arrays.append(list(values))
+        kinds.append(f"%s::{kind}[]")
+    if not arrays:
+        return None
+    names = ", ".join(f"c{number}" for number in range(len(arrays)))
+    return f"SELECT {', '.join(outputs)} FROM unnest({', '.join(kinds)}) AS v({names})", [*constants, *arrays]
 
 
 def _parts(link: BaseDatabaseWrapper, rows: Sequence[Row], width: int) -> Iterator[Sequence[Row]]:
@@ -255,18 +304,8 @@ def insert_or_find(
     link, at = connection(using), columns.index(unique)
     if link.vendor == "mysql":
         return {row[at]: insert_one_or_find(using, table, columns, row, [unique], pk) for row in rows}
-    found: dict[Any, tuple[Any, bool]] = {}
-    # What is the same in every row and empty needs no parameter.
-    nulls = [all(row[number] is None for row in rows) for number in range(len(columns))]
-    one = "(" + ", ".join("NULL" if null else "%s" for null in nulls) + ")"
-    kept = [number for number, null in enumerate(nulls) if not null]
-    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
     tail = f" ON CONFLICT ({quoted(using, unique)}) DO NOTHING RETURNING {quoted(using, unique, pk)}"
-    with link.cursor() as cursor:
-        for part in _parts(link, rows, len(columns)):
-            cursor.execute(sql + ", ".join([one] * len(part)) + tail, [row[n] for row in part for n in kept])
-            found.update({value: (key, True) for value, key in cursor.fetchall()})
-    return found
+    return {value: (key, True) for value, key in _insert(using, table, columns, rows, tail)}
 
 
 def update_rows(
