@@ -7,7 +7,7 @@ import onebeat.models.instants
 
 
 class Migration(migrations.Migration):
-    dependencies = [("django_celery_beat", "1004_onebeat_unique_clocked")]
+    dependencies = [("django_celery_beat", "1007_onebeat_outcomes")]
 
     operations = [
         migrations.AddField(

@@ -16,6 +16,7 @@ from onebeat.models.schedules import (
     IntervalSchedule,
     SolarSchedule,
 )
+from onebeat.models.takenover import TakenOver
 from onebeat.models.tasks import PeriodicTask, PeriodicTasks
 
 __all__ = [
@@ -38,6 +39,7 @@ __all__ = [
     "PeriodicTask",
     "PeriodicTasks",
     "SolarSchedule",
+    "TakenOver",
     "TaskOptions",
     "TaskState",
 ]

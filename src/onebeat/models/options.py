@@ -10,6 +10,7 @@ from django.db import models, router, transaction
 
 from onebeat.core.catchup import Policy
 from onebeat.models import fields
+from onebeat.models.deletion import if_there
 from onebeat.models.instants import UTCDateTimeField
 from onebeat.store import hints, vendors
 
@@ -57,9 +58,9 @@ class TaskOptions(models.Model):
         SKIP = "skip", "no run for missed times"
         ALL = "all", "a run for each missed time"
 
-    task = models.OneToOneField(
+    task = fields.OneToOneField(
         "django_celery_beat.PeriodicTask",
-        on_delete=models.CASCADE,
+        on_delete=if_there,
         primary_key=True,
         db_constraint=False,
         related_name="onebeat_options",

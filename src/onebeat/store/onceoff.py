@@ -124,7 +124,7 @@ def _insert_options(using: str, made: Sequence[tuple[int, Wanted]]) -> None:
         if key not in same:  # thousands of tasks are made alike
             row = TaskOptions(task_id=task, origin=ORIGIN, tags=one.tags, extra=one.extra, link=one.link)
             columns, (same[key],) = rows.insertable(using, [row])
-            number = columns.index("task_id")
+            number = list(columns).index("task_id")
         values = list(same[key])
         values[number] = task
         found.append(values)

@@ -75,9 +75,11 @@ def portions(ids: Iterable[K]) -> Iterator[list[K]]:
         yield ordered[start : start + PORTION]
 
 
-def insertable(using: str, instances: Sequence[models.Model]) -> tuple[list[str], list[list[Any]]]:
-    """Columns and values to insert new instances of one model with, whose values come from the same code: columns that
-    the first leaves to the database's default are left out of all."""
+def insertable(using: str, instances: Sequence[models.Model]) -> tuple[dict[str, str], list[list[Any]]]:
+    """Columns with their types, and values, to insert new instances of one model with.
+
+    They come from the same code: columns that the first leaves to the database's default are left out of all.
+    """
     link, first = vendors.connection(using), instances[0]
     fields: list[Any] = []
     template: list[Any] = []
@@ -96,7 +98,7 @@ def insertable(using: str, instances: Sequence[models.Model]) -> tuple[list[str]
             elif given[name] != value:
                 row[number] = field.get_db_prep_save(field.pre_save(instance, True), link)
         rows.append(row)
-    return [field.column for field in fields], rows
+    return {field.column: field.db_type(link) for field in fields}, rows
 
 
 def column(using: str, instance: models.Model, name: str) -> Any:
