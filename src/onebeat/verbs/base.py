@@ -38,13 +38,18 @@ One = str | PeriodicTask
 Which = str | PeriodicTask | Tag | All
 
 
+def alias_of(using: str | None) -> str:
+    """The database that is meant: the one that the router gives for tasks, if none is named."""
+    return using or router.db_for_write(PeriodicTask)
+
+
 def do(using: str | None, work: Callable[[str], T]) -> T:
     """Run `work` in the caller's transaction, or in one of its own that is tried again when the database asks for that.
 
     An error of ours leaves the caller's transaction as it was. After one that asks for another try, only the caller can
     make it, and `atomic()` will not commit what is left.
     """
-    alias = using or router.db_for_write(PeriodicTask)
+    alias = alias_of(using)
     if not migrated.there(alias, Action._meta.db_table):
         raise ImproperlyConfigured(f"onebeat's tables are not in the database {alias!r} yet: run `manage.py migrate`")
 
