@@ -31,14 +31,18 @@ class OnebeatConfig(AppConfig):
         tells of its tasks.
         """
         from django.core.checks import Tags, register
-        from django.db.models.signals import pre_migrate
+        from django.db.models.signals import post_migrate, pre_migrate
 
         from onebeat import checks
         from onebeat.celery import worker
-        from onebeat.store import adopt
+        from onebeat.models import loading
+        from onebeat.store import adopt, migrated
 
         worker.install()
+        pre_migrate.connect(migrated.migrate_begins, sender=self)
         pre_migrate.connect(adopt.before_migrate, sender=self)
+        post_migrate.connect(migrated.migrate_ended, sender=self)
+        loading.watch()
         register(checks.check_settings)
         register(checks.check_old_distribution)
         register(checks.check_sqlite)
