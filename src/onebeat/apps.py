@@ -29,12 +29,13 @@ class OnebeatConfig(AppConfig):
     def ready(self) -> None:
         """Register the system checks, and the look at the tables before a `migrate` that adopts them."""
         from django.core.checks import Tags, register
-        from django.db.models.signals import pre_migrate
+        from django.db.models.signals import post_migrate, pre_migrate
 
         from onebeat import checks
-        from onebeat.store import adopt
+        from onebeat.store import adopt, unconstrain
 
         pre_migrate.connect(adopt.before_migrate, sender=self)
+        post_migrate.connect(unconstrain.restore, sender=self)
         register(checks.check_settings)
         register(checks.check_old_distribution)
         register(checks.check_sqlite)

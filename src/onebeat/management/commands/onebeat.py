@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from onebeat.conf import current
+from onebeat.management import handback
 
 
 class Command(BaseCommand):
@@ -29,7 +30,8 @@ class Command(BaseCommand):
         adopt = commands.add_parser("adopt", help="show what taking over a django-celery-beat database merged")
         adopt.add_argument("--check", action="store_true", help="show what `migrate` would do; change nothing")
         adopt.add_argument("--json", action="store_true", help="print one JSON object")
-        for one in (run, status, adopt):
+        handing = handback.arguments(commands)
+        for one in (run, status, adopt, handing):
             one.add_argument("--database", help="the database alias (default: where the router puts the tasks)")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -85,3 +87,7 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         if found.get("stops"):
             raise CommandError("`migrate` would stop", returncode=1)
+
+    def handback(self, **options: Any) -> None:
+        """Give the tables back to django-celery-beat."""
+        handback.run(self.stdout, **options)
