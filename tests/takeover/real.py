@@ -81,7 +81,7 @@ def beat() -> list[str]:
             message.ack()
             sent.append(message.headers["periodic_task_name"])
         queue.close()
-    return sorted(sent)
+    return sorted(name for name in sent if name != "celery.backend_cleanup")
 
 
 def answers() -> dict[str, Any]:
@@ -119,6 +119,7 @@ def each_alone() -> dict[str, list[str]]:
             for _ in range(3):
                 seen += ["sends"] if scheduler.tick() == 0 else []
             left_out = name not in scheduler._schedule
+            scheduler._dirty.update([name] if seen else [])  # the first time its apply_entry logs what sync raises
             scheduler.sync()
             fate = "left out" if left_out else "fine"
         except Exception:

@@ -163,13 +163,13 @@ def test_there_and_back(place: tuple[Scratch, dict[str, str]]) -> None:
 #: Rows by raw SQL, and what becomes of each under its beat, in words of the report.
 ODD: dict[str, tuple[dict[str, Any], str]] = {
     "no schedule": ({"interval_id": None}, "stops"),
-    "two schedules": ({"crontab": ["*"], "last_run_at": "2020-01-01"}, "then its beat stops"),
+    "two schedules": ({"crontab": ["*"], "last_run_at": "2020-01-01"}, "sooner or later"),
     "unit": ({"interval": [1, "Hours"]}, "stops"),
     "no pause": ({"interval": [0, "hours"]}, "without a pause"),
     "args": ({"args": "{"}, "disables"),
     "headers": ({"headers": "{"}, "left out"),
     "headers list": ({"headers": "[1]"}, "stops"),
-    "not one-off": ({"interval_id": None, "clocked": "2020-01-01"}, "then its beat stops"),
+    "not one-off": ({"interval_id": None, "clocked": "2020-01-01"}, "sooner or later"),
     "L": ({"interval_id": None, "crontab": ["*", "L"]}, "left out"),
     "7": ({"interval_id": None, "crontab": ["*", "*", "7"]}, "left out"),
     "empty part": ({"interval_id": None, "crontab": ["1,,2"]}, "stops"),
@@ -218,7 +218,7 @@ def test_rows_that_it_cannot_run_are_known_by_what_becomes_of_them(templates: Te
         assert {name for name in ODD if name not in told} == {name for name, (_, words) in ODD.items() if not words}
         seen = real.real(scratch, real.each_alone)
     becomes = {
-        "then its beat stops": ["sends", "stops"], "stops": ["stops"], "without a pause": ["sends", "sends", "sends"],
+        "sooner or later": ["sends", "stops"], "stops": ["stops"], "without a pause": ["sends", "sends", "sends"],
         "disables": ["disabled"], "left out": ["left out"], "is read as '5'": ["fine"], "": ["fine"],
     }  # fmt: skip
     assert seen == {name: becomes[words] for name, (_, words) in ODD.items()}

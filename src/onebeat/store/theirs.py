@@ -25,6 +25,7 @@ from onebeat.store.states import State
 #: How far back it dates the last run of a task with a `start_time` that never ran, so that it starts at once.
 _LONG_AGO = timedelta(days=365 * 30)
 _STOPS = "its beat stops with an error"
+_UNWRITTEN = "its runs cannot be written, on which its beat stops sooner or later"
 _FAILS = "each run fails"
 _DROPPED = "the task is left out without a word"
 
@@ -71,9 +72,9 @@ def _unrunnable(one: Definition) -> str:
     if not kinds:
         return f"it has no schedule: {_STOPS}"
     if len(kinds) > 1:
-        return f"it has several schedules: it runs on its {kinds[0]}, then {_STOPS}"
+        return f"it has several schedules: it runs on its {kinds[0]}; {_UNWRITTEN}"
     if one.clocked is not None and not one.one_off:
-        return f"a clocked task that is not one-off: it runs, then {_STOPS}"
+        return f"a clocked task that is not one-off: it runs; {_UNWRITTEN}"
     if one.interval is not None:
         try:
             period = timedelta(**{str(one.period): one.every or 0})
