@@ -40,6 +40,8 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
 
     _schedule: dict[str, Any] | None = None
     _last_timestamp: Any = None
+    #: Nothing here asks for it; subclasses that bring their own `schedule` do.
+    _initial_read = True
     _heap_invalidated = False
     _read_at = _looked_at = 0.0
     _rows: int | None = None

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import logging
+from functools import partialmethod
 from importlib import import_module
 from types import ModuleType
 from typing import Any
@@ -46,6 +47,8 @@ def describe(value: Any) -> dict[str, Any]:
         return {"is": "function", "takes": parameters(value)}
     if inspect.isclass(value):
         return {"is": "class"}
+    if isinstance(value, partialmethod):
+        return {"is": "callable"}
     if isinstance(value, ModuleType):
         return {"is": "module"}
     if callable(getattr(value, "__get__", None)) and not callable(value):
@@ -71,6 +74,8 @@ def members(kind: type) -> dict[str, Any]:
     for each in reversed(kind.__mro__):
         if each.__module__.startswith(PACKAGE):
             found |= {name: describe(value) for name, value in vars(each).items() if public(name)}
+            # The fields of a form stand in no attribute.
+            found |= {f"base_fields.{name}": {"is": "key"} for name in getattr(each, "declared_fields", ())}
     return found
 
 
