@@ -79,6 +79,6 @@ def test_the_actions_do_what_they_say(page: Mine) -> None:
     page.run_tasks(request(), rows)
     assert [(name, args) for name, args, _ in waiting()] == [("a", [1, 2]), ("b", [1, 2])]
     task("elsewhere")
-    page.run_tasks(request(), rows)
+    page.run_tasks(request(), rows.all())
     assert waiting() == [] and page.told[-1] == 'task "tests.engine.add" not found'
     assert page.told[:2] == ["2 tasks were toggled", "2 tasks were enabled"]
