@@ -74,10 +74,10 @@ def give_back(using: str, *, disable: bool) -> Iterator[list[Task]]:
             for task in found:
                 _write(using, task, disable)
             ids = [task.id for task in found]
-            _open(using, ids).update(
-                state=Occurrence.State.SKIPPED, reason=REASON, detail="left to django-celery-beat",
-                claim=None, lease_until=None,
-            )  # fmt: skip
+            for rows, left in ((_open(using, ids), "to django-celery-beat"), (_asked(using, ids), "unsent")):
+                rows.update(
+                    state=Occurrence.State.SKIPPED, reason=REASON, detail=f"left {left}", claim=None, lease_until=None
+                )
             # A plan that lay here while another beat was at work would be old, and its times sent again.
             TaskState.objects.using(using).filter(pk__in=ids).delete()
         yield found
@@ -97,7 +97,12 @@ def _write(using: str, task: Task, disable: bool) -> None:
 
 
 def _open(using: str, ids: list[int]) -> models.QuerySet[Occurrence, Any]:
-    return Occurrence.objects.using(using).filter(task_id__in=ids, state=Occurrence.State.CLAIMED)
+    return Occurrence.objects.using(using).filter(task_id__in=ids, state=Occurrence.State.CLAIMED, run=0)
+
+
+def _asked(using: str, ids: list[int]) -> models.QuerySet[Occurrence, Any]:
+    """Runs that somebody asked for, of which its beat knows nothing."""
+    return Occurrence.objects.using(using).filter(task_id__in=ids, state=Occurrence.State.CLAIMED, run__gt=0)
 
 
 def _batch(using: str, after: int, *, lock: bool = False) -> tuple[list[Task], int | None]:

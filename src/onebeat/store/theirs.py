@@ -58,6 +58,8 @@ def differences(one: Definition, plan: State, now: datetime) -> Iterator[Differe
             yield Difference(f"{name}: without USE_TZ it takes {value} for UTC", wrong=name == "clocked_time")
     unknown = [each.name for each in fields(DEFAULT) if each.name != "paused_until"]
     asked = [name for name in unknown if getattr(one.policy, name) != getattr(DEFAULT, name)]
+    if one.extra not in ("", "{}"):
+        asked.append("extra message options")
     if asked:
         yield Difference(f"without its options: {', '.join(asked)}", wrong=False)
     if one.interval is not None and one.start_time is not None:
