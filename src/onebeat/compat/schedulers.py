@@ -138,7 +138,7 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
     def close(self) -> None:
         """Leave things in order."""
         if self.classic:
-            self.sync()
+            self.classic_close()
         else:
             beat.Scheduler.close(self)
 

@@ -39,6 +39,7 @@ OTHERWISE: dict[str, str] = {
     "schedulers.DatabaseScheduler.update_from_dict": "An entry that a task cannot hold whole is refused, and logged.",
     "schedulers.ModelEntry": "A row that cannot be read raises; it is not disabled.",
     "schedulers.ModelEntry.is_due": "It writes nothing: finished and expired tasks are disabled by the engine.",
+    "schedulers.ModelEntry._unpack_fields": "To be called with names, as it is by `from_entry`.",
     "schedulers.ModelEntry._unpack_options": "To be called with names; one that has no place in a task is refused.",
     "signals.signals_connect": "It does nothing: changes are seen in the data.",
     "utils.is_database_scheduler": 'True for `"onebeat"` as well.',
