@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 #: What every one has: clients of the databases and of Redis, the sun, and a clock that can be set.
-COMMON = ("ephem", "psycopg2-binary", "redis", "setuptools<81", "time-machine", "tzdata")
+COMMON = ("celery[redis]", "ephem", "psycopg2-binary", "setuptools<81", "time-machine", "tzdata")
 OLD_DJANGO = 'django==3.1.*; python_version < "3.10"', 'django==3.2.*; python_version >= "3.10"'
 
 
@@ -42,13 +42,13 @@ RELEASES = {
     for one in (
         Release(
             "2.0",
-            ("django-celery-beat==2.0.0", *OLD_DJANGO, 'celery==4.4.*; python_version < "3.9"', "redis<4"),
+            ("django-celery-beat==2.0.0", *OLD_DJANGO, 'celery==4.4.*; python_version < "3.9"'),
             ("3.8", "3.9", "3.10", "3.11"),
             "0012_periodictask_expire_seconds",
         ),
         Release(
             "2.2",
-            ("django-celery-beat==2.2.0", *OLD_DJANGO, 'celery==5.0.*; python_version < "3.10"', "redis<4"),
+            ("django-celery-beat==2.2.0", *OLD_DJANGO, 'celery==5.0.*; python_version < "3.10"'),
             ("3.8", "3.9", "3.10", "3.11"),
             "0015_edit_solarschedule_events_choices",
         ),

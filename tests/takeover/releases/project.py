@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import defaultdict
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -85,7 +86,7 @@ class Project:
         )
         values = ", ".join(text.format(f"s_{kind}") for kind, text in VALUES.items())
         columns = ", ".join(f"t.{name}" for name in COLUMNS)
-        return {row[0]: row for row in self.rows(f"SELECT {columns}, {values} FROM {PREFIX}periodictask t {joins}")}
+        return {row[0]: row for row in self.rows(f"SELECT {columns}, {values} FROM {PREFIX}periodictask t {joins} ORDER BY 1")}
 
     def clients(self) -> dict[str, list[tuple[Any, ...]]]:
         """The rows of others, each with the value of the schedule that it refers to."""
@@ -107,6 +108,15 @@ class Project:
         """How many rows of each kind of schedule there are."""
         return {kind: self.rows(f"SELECT COUNT(*) FROM {PREFIX}{kind}schedule")[0][0] for kind in VALUES}
 
-    def sent(self) -> list[tuple[str, str]]:
-        """Take what is in the broker's queue: (the name of the Celery task, the nominal time that onebeat gives)."""
-        return [(one.headers["task"], one.headers.get("onebeat_due_at", "")) for one in self.post.drain()]
+    def crontabs(self) -> dict[str, str]:
+        """The value of each row, by its key as JSON has it."""
+        rows = self.rows(f"SELECT id, {VALUES['crontab'].format('s')} FROM {PREFIX}crontabschedule s")
+        return {str(key): " ".join(value) for key, *value in rows}
+
+    def sent(self) -> dict[str, list[str]]:
+        """Take what is in the broker's queue: for each periodic task the nominal times that onebeat gives."""
+        names = dict(self.rows(f"SELECT task, name FROM {PREFIX}periodictask"))
+        found = defaultdict(list)
+        for message in self.post.drain():
+            found[names[message.headers["task"]]].append(message.headers.get("onebeat_due_at", ""))
+        return {name: sorted(times) for name, times in found.items()}

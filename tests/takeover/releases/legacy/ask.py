@@ -101,18 +101,21 @@ def plans():
     return {name: [due and stamp(due), why] for name, due, why in rows}
 
 
-def recurrences():
-    """As `crontabs`, by onebeat."""
-    from onebeat.core.recurrence import Cron
-    from onebeat.models import CrontabSchedule
+def readings():
+    """As `crontabs`, by onebeat: the plan that a task would get which starts at each moment."""
+    from onebeat.models import CrontabSchedule, PeriodicTask
+    from onebeat.store import definitions
 
-    names = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone")
     found = {}
     for row in CrontabSchedule.objects.all():
-        try:
-            rule = Cron(*(str(getattr(row, name)) for name in names))
-        except ValueError as error:
-            found[row.pk] = repr(error)
-        else:
-            found[row.pk] = [stamp(rule.after(moment)) for moment in MOMENTS]
+        with transaction.atomic():
+            task = PeriodicTask.objects.create(name="-", task="-", crontab=row)
+            one = definitions.fetch("default", [task.pk])[task.pk]
+            try:
+                rule = one.recurrence(NOW)
+            except ValueError as error:
+                found[row.pk] = repr(error)
+            else:
+                found[row.pk] = [stamp(rule.after(moment)) for moment in MOMENTS]
+            transaction.set_rollback(True)
     return found

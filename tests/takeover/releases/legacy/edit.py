@@ -15,7 +15,7 @@ def edit(word, minute):
         soon, _ = ClockedSchedule.objects.get_or_create(clocked_time=column(at(minute + 2)))
         again, created = ClockedSchedule.objects.get_or_create(clocked_time=column(at(minute + 2)))
         assert (again.pk, created) == (soon.pk, False)
-        PeriodicTask.objects.create(name=word + ", once", task="legacy.once", clocked=soon, one_off=True)
+        PeriodicTask.objects.create(name=word + ", once", task="legacy." + word, clocked=soon, one_off=True)
         gone = PeriodicTask.objects.create(name=word + ", gone", task="legacy.gone", interval=ten)
         kept = PeriodicTask.objects.create(name=word + ", kept", task="legacy.kept", interval=ten, enabled=False)
         kept.description = "edited"
@@ -26,7 +26,10 @@ def edit(word, minute):
         address = "/admin/django_celery_beat/periodictask/{}/delete/".format(gone.pk)
         assert client.post(address, {"post": "yes"}).status_code == 302
         fine = IntervalSchedule.objects.filter(every=41, period="minutes")
-        answer = client.post("/admin/django_celery_beat/intervalschedule/add/", {"every": "41", "period": "minutes"})
+        # Newer ones show the tasks of a schedule below it.
+        inline = {"periodictask_set-TOTAL_FORMS": "0", "periodictask_set-INITIAL_FORMS": "0"}
+        form = dict(inline, every="41", period="minutes")
+        answer = client.post("/admin/django_celery_beat/intervalschedule/add/", form)
         assert answer.status_code == 302, answer.content
         assert fine.count() == 1
         fine.get().delete()

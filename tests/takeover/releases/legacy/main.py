@@ -21,7 +21,7 @@ def main(steps):
         "beliefs": ask.beliefs,
         "crontabs": ask.crontabs,
         "plans": ask.plans,
-        "recurrences": ask.recurrences,
+        "readings": ask.readings,
         "rights": ask.rights,
         "pages": ask.pages,
         "beat": beat.beat,
