@@ -32,7 +32,7 @@ PLAN = {
     "clocked, next week": "2030-05-08 12:00:00",
     "solar, ran": "2030-04-30 18:31:10",
     "solar, new": "2030-05-01 20:04:21",
-    LONG: "2030-05-01 12:00:14",
+    LONG: "2030-05-01 12:02:00",
     QUOTES: "2030-05-01 12:01:00",
 }
 
@@ -65,10 +65,10 @@ SENT = {
     "interval, ran": ["05-01 12:06:00"],
     "interval, of a duplicate": ["05-01 12:06:00"],
     "interval, to start": ["05-01 12:07:00"],
-    LONG: [f"05-01 12:{second // 60:02}:{second % 60:02}" for second in range(14, 570, 20)],
+    LONG: ["05-01 12:02:00", "05-01 12:05:00", "05-01 12:08:00"],
 }
 
-#: How often django-celery-beat sends each after that, until 12:31.
+#: How often django-celery-beat sends each after that, until 12:31. (What ended is sent only where just messages do.)
 BACK = {
     "interval, ran": 2,
     "interval, of a duplicate": 2,
@@ -76,7 +76,8 @@ BACK = {
     "crontab, ran": 2,
     "crontab, new": 2,
     "back, once": 1,
-    LONG: 65,
+    "interval, ended": 3,
+    LONG: 7,
 }
 
 #: Crontabs of which onebeat says otherwise than Celery, and what it says, evening by evening before the clocks change:

@@ -16,8 +16,9 @@ def beat(first, last):
     with pinned(instant) as move:
         scheduler = symbol_by_name(app.conf.beat_scheduler)(app=app)
         while instant <= at(last):
-            move(instant)
-            for _ in range(200):
+            for number in range(1, 200):
+                # It sees a change by a later time of it: a clock that stands still would hide some.
+                move(instant + timedelta(milliseconds=number))
                 if scheduler.tick() > 0:
                     break
             else:

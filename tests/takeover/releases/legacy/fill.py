@@ -17,7 +17,7 @@ from legacy.clients.models import OwnedTask, Reminder, Rota
 
 INTERVALS = {
     **{"ten": (10, "minutes"), "ten again": (10, "minutes"), "ten once more": (10, "minutes")},
-    **{"hour": (1, "hours"), "week": (7, "days"), "tick": (20, "seconds")},
+    **{"hour": (1, "hours"), "week": (7, "days"), "three": (180, "seconds")},
     **{"zero": (0, "minutes"), "fortnight": (1, "fortnights")},
 }
 #: minute, hour, day of month, month, day of week, zone
@@ -72,7 +72,7 @@ TASKS = {
     "clocked, next week": ("clocked", "next week", None, {"one_off": True}),
     "solar, ran": ("solar", "sunset in berlin", -20 * 60, {"total_run_count": 4}),
     "solar, new": ("solar", "dawn", None, {}),
-    "a name of 200 characters: " + "ä" * 174: ("interval", "tick", -0.1, {"total_run_count": 1}),
+    "a name of 200 characters: " + "ä" * 174: ("interval", "three", -1, {"total_run_count": 1}),
     "'quotes' \"and\" %s, {braces}; -- \\": ("interval", "hour", -59, {"total_run_count": 1}),
 }
 #: What is the matter with rows that only SQL makes: (columns, values) for the task of this name.
