@@ -68,7 +68,7 @@ SENT = {
     LONG: ["05-01 12:02:00", "05-01 12:05:00", "05-01 12:08:00"],
 }
 
-#: How often django-celery-beat sends each after that, until 12:31. (What ended is sent only where just messages do.)
+#: How often django-celery-beat sends each after that, until 12:31.
 BACK = {
     "interval, ran": 2,
     "interval, of a duplicate": 2,
@@ -76,7 +76,6 @@ BACK = {
     "crontab, ran": 2,
     "crontab, new": 2,
     "back, once": 1,
-    "interval, ended": 3,
     LONG: 7,
 }
 
