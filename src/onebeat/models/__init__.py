@@ -1,6 +1,6 @@
 """The tables: what people edit (schedules, tasks, options) and what the engine writes."""
 
-from onebeat.models.engine import Beat, Change, Fact, Occurrence, TaskState
+from onebeat.models.engine import Beat, Change, Fact, Lease, Occurrence, Outage, TaskState
 from onebeat.models.options import TaskOptions
 from onebeat.models.schedules import (
     DAYS,
@@ -33,7 +33,9 @@ __all__ = [
     "CrontabSchedule",
     "Fact",
     "IntervalSchedule",
+    "Lease",
     "Occurrence",
+    "Outage",
     "PeriodicTask",
     "PeriodicTasks",
     "SolarSchedule",

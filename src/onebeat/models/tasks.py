@@ -184,7 +184,7 @@ class PeriodicTask(models.Model):
         with transaction.atomic(using=using):
             super().save(**kwargs)
             if touched is None or set(touched) - UNPLANNED:
-                hints.changed(using, "task", [self.pk])
+                hints.changed(using, "task", [self.pk], off=not self.enabled)
 
 
 class PeriodicTasks(models.Model):

@@ -17,22 +17,27 @@ from onebeat.store import vendors
 TABLE = "onebeat_change"
 
 
-def changed(using: str, kind: str, refs: Iterable[Any]) -> None:
-    """Say that the rows of `kind` with these primary keys changed, at the database's present instant."""
+def changed(using: str, kind: str, refs: Iterable[Any], *, off: bool = False) -> None:
+    """Say that the rows of `kind` with these primary keys changed, at the database's present instant.
+
+    `off`: the change leaves these tasks disabled.
+    """
     keys = sorted({key for key in refs if key is not None})
     now, params = vendors.clock_sql(using)
-    columns = vendors.quoted(using, "kind", "ref", "at")
+    columns = vendors.quoted(using, "kind", "ref", "at", "off")
     with vendors.connection(using).cursor() as cursor:
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
-            values = ", ".join([f"(%s, %s, {now})"] * len(part))
+            values = ", ".join([f"(%s, %s, {now}, %s)"] * len(part))
             cursor.execute(
                 f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) VALUES {values}",
-                [value for key in part for value in (kind, key, *params)],
+                [value for key in part for value in (kind, key, *params, off)],
             )
 
 
-def changed_where(using: str, kind: str, rows: models.QuerySet[Any, Any], at: datetime | None = None) -> None:
+def changed_where(
+    using: str, kind: str, rows: models.QuerySet[Any, Any], at: datetime | None = None, *, off: bool = False
+) -> None:
     """Say that every row of a queryset changed, without bringing its keys here; `at` defaults to the present
     instant.
     """
@@ -43,10 +48,10 @@ def changed_where(using: str, kind: str, rows: models.QuerySet[Any, Any], at: da
         sql, where = rows.order_by().values_list("pk").query.get_compiler(using).as_sql()
     except EmptyResultSet:  # `none()`, or a filter that Django knows to match nothing
         return
-    columns = vendors.quoted(using, "kind", "ref", "at")
+    columns = vendors.quoted(using, "kind", "ref", "at", "off")
     with vendors.connection(using).cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) "
-            f"SELECT %s, changed.*, {now} FROM ({sql}) AS changed",
+            f"SELECT %s, changed.*, {now}, {'TRUE' if off else 'FALSE'} FROM ({sql}) AS changed",
             [kind, *params, *where],
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -14,11 +14,14 @@ from onebeat.store import vendors
 from onebeat.store.definitions import COPIED
 
 TABLE = "onebeat_taskstate"
-_OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine")
+_OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine", "since", "running")
+#: Of these, what moving on to the next time leaves alone.
+_KEPT = ("anchor", "since")
 _FIELDS = ("task_id", "version", *_OWN, *COPIED)
 #: PostgreSQL types for a list of values; elsewhere columns take what they are given.
 _TYPES = {
-    **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark"), "timestamp"),
+    **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark", "since"), "timestamp"),
+    "running": "bigint",
     "quarantine": "text",
     **dict.fromkeys(("enabled", "one_off"), "boolean"),
     **dict.fromkeys(("interval", "crontab", "solar", "clocked"), "integer"),
@@ -38,15 +41,15 @@ class State:
     anchor: datetime
     water_mark: datetime | None
     quarantine: str
+    #: Since when `copied` holds; None where that is not known.
+    since: datetime | None
+    #: The occurrence that the next one waits for under `overlap = skip`.
+    running: int | None
     copied: tuple[Any, ...]
-
-    def moved(self, due_at: datetime | None, wake_at: datetime | None, water_mark: datetime | None) -> State:
-        """The same plan, waiting for another time."""
-        return replace(self, due_at=due_at, wake_at=wake_at, water_mark=water_mark)
 
 
 def _state(row: Sequence[Any]) -> State:
-    return State(*row[:7], tuple(row[7:]))  # type: ignore[call-arg]
+    return State(*row[:9], tuple(row[9:]))  # type: ignore[call-arg]
 
 
 def lock(using: str, ids: Iterable[int]) -> dict[int, State]:
@@ -110,7 +113,7 @@ def write(using: str, states: Sequence[State], *, plan: bool) -> None:
 
     `plan`: also the anchor and the copied definition, which moving on does not change.
     """
-    names = [*_OWN, *COPIED] if plan else [name for name in _OWN if name != "anchor"]
+    names = [*_OWN, *COPIED] if plan else [name for name in _OWN if name not in _KEPT]
     columns = {name: _TYPES[name] for name in names}
     rows = [[state.task, state.version, *_values(using, state, names)] for state in states]
     vendors.update_rows(using, TABLE, ("task_id", "version"), columns, rows, grows="version")
