@@ -29,8 +29,8 @@ from onebeat.store.sweep import Sweep
 
 #: A Tuesday. The clock stands here when a test begins.
 START = datetime(2026, 3, 10, 10, tzinfo=UTC)
-#: The sweep is made by hand, so that a test knows which way a change was seen.
-SETTINGS = Settings(sweep_size=0)
+#: The sweep is made by hand, so that a test knows which way a change was seen; and nothing is pruned behind its back.
+SETTINGS = Settings(sweep_size=0, keep_days=0, keep_failed_days=0)
 
 TASK = "django_celery_beat_periodictask"
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from onebeat.models import Fact
 
 _FACT = "pruned"
+#: It moves in steps, so that it is not written for each piece of the work.
+_STEP = timedelta(hours=1)
 
 
 def pruned_before(using: str) -> datetime | None:
@@ -19,4 +21,5 @@ def move(using: str, instant: datetime) -> None:
     """Say that records before `instant` may be gone, before the first of them is deleted. It only moves on."""
     known = pruned_before(using)
     if known is None or instant > known:
-        Fact.objects.using(using).update_or_create(name=_FACT, defaults={"value": instant.isoformat()})
+        value = (instant + _STEP).isoformat()
+        Fact.objects.using(using).update_or_create(name=_FACT, defaults={"value": value})
