@@ -187,7 +187,9 @@ def _settled(
         expires=definition.ends(),
         one_off=definition.one_off,
     )
-    if reason == catchup.COALESCED and not _followed(state, row.due_at, around.now):
+    # The later ones have waited for the run that was open: it is the one that is sent.
+    awaited = definition.policy.overlap == "skip" and state is not None and state.running == row.pk
+    if reason == catchup.COALESCED and (awaited or not _followed(state, row.due_at, around.now)):
         reason = None
     if reason is None and state is not None and state.running != row.pk:
         running = around.running(definition, state)

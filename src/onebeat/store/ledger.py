@@ -27,6 +27,13 @@ TAKEN_BACK = ("edited", "disabled", "quarantined")
 OPEN = (Occurrence.State.CLAIMED, Occurrence.State.SENT, Occurrence.State.STARTED)
 
 
+def renew_namespace(using: str) -> uuid.UUID:
+    """Give this database a namespace of its own, after it was copied: the ids it sends from now on are new."""
+    value = uuid.uuid4()
+    Fact.objects.using(using).update_or_create(name=_NAMESPACE, defaults={"value": str(value)})
+    return value
+
+
 @dataclass(frozen=True, slots=True)
 class Skipped:
     """A verdict not to send, to be recorded."""

@@ -9,6 +9,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from onebeat.conf import current
+from onebeat.management import check, explain, health, next_runs, prune
+
+#: Subcommands that live in a module of their own: `add` declares its arguments, `handle` does it.
+_MODULES = (check, explain, health, next_runs, prune)
 
 
 class Command(BaseCommand):
@@ -29,14 +33,19 @@ class Command(BaseCommand):
         adopt = commands.add_parser("adopt", help="show what taking over a django-celery-beat database merged")
         adopt.add_argument("--check", action="store_true", help="show what `migrate` would do; change nothing")
         adopt.add_argument("--json", action="store_true", help="print one JSON object")
-        for one in (run, status, adopt):
+        self._modules = {module.NAME: module for module in _MODULES}
+        for one in (run, status, adopt, *(module.add(commands) for module in _MODULES)):
             one.add_argument("--database", help="the database alias (default: where the router puts the tasks)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         from onebeat.models import TaskState
 
         options["database"] = options["database"] or router.db_for_write(TaskState)
-        getattr(self, options["command"])(**options)
+        name = options.pop("command")
+        if (module := self._modules.get(name)) is not None:
+            module.handle(self, **options)
+        else:
+            getattr(self, name)(**options)
 
     def run(self, *, app: str | None, database: str, **options: Any) -> None:
         """Tick until told to stop; exit code 0."""
