@@ -1,6 +1,6 @@
 """What the engine needs to say why: outages, since when a definition holds, overlap, leases of the housekeeping.
 
-Each new column may be left out by an older version that runs beside a newer one (docs/adr/0014).
+Each new column may be left out by an older version that runs beside a newer one (docs/adr/0020).
 """
 
 from django.db import migrations, models
