@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, ClassVar
 
 from celery import schedules as celery_schedules
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import DEFAULT_DB_ALIAS, models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -16,7 +16,8 @@ from onebeat.core.describe import describe
 from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import Cron, Interval, Solar, check_crontab
 from onebeat.models import fields
-from onebeat.models.celery_schedules import ZonedCrontab, clocked
+from onebeat.models.celery_schedules import TzAwareCrontab, clocked
+from onebeat.models.takenover import TakenOver, readings
 from onebeat.models.value import ScheduleQuerySet, ScheduleValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -191,18 +192,41 @@ class CrontabSchedule(ScheduleValue):
     @property
     def human_readable(self) -> str:
         """The rule in words, in the active language; as it is written where it cannot be read."""
-        fields = (self.minute, self.hour, self.day_of_month, self.month_of_year, self.day_of_week)
         try:
-            return describe(Cron(*fields, self.timezone), gettext)
+            return describe(self.recurrence(), gettext)
         except RuleError:
             return str(self)
 
+    def recurrence(self) -> Cron:
+        """The rule; of a row that was taken over, as Celery read it. Raises `RuleError` if there is none."""
+        taken_over = self._reading()
+        return Cron(*self.value()) if taken_over is None else taken_over.cron()
+
+    def keeps_reading(self) -> bool:
+        """Whether this is a row that was taken over, unchanged, whose meaning is not what its text says."""
+        taken_over = self._reading()
+        return taken_over is not None and bool(taken_over.meaning)
+
+    def _reading(self) -> TakenOver | None:
+        if self._state.adding or self.pk is None:
+            return None
+        return readings(self._state.db or DEFAULT_DB_ALIAS, {self.pk: self.value()}).get(self.pk)
+
     @property
-    def schedule(self) -> ZonedCrontab:
+    def schedule(self) -> TzAwareCrontab:
         """As Celery's own object. What Celery cannot express (`L`, `mon#2`) raises its ParseException."""
-        return ZonedCrontab(
+        return TzAwareCrontab(
             self.minute, self.hour, self.day_of_week, self.day_of_month, self.month_of_year, tz=self.timezone
         )
+
+    def due_start_time(self, initial_start_time: datetime, tz: tzinfo) -> datetime:
+        """The first match at or after an aware `initial_start_time`, in the zone `tz`; itself if there is none."""
+        first = Cron(*self.value()).after(initial_start_time - timedelta(microseconds=1))
+        return (first or initial_start_time).astimezone(tz)
+
+    def get_timezone_display(self) -> str:
+        """The zone's name for people."""
+        return str(self.timezone).replace("_", " ")
 
     @classmethod
     def from_schedule(cls, schedule: Any) -> CrontabSchedule:

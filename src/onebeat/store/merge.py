@@ -16,7 +16,7 @@ from django.db import DatabaseError
 
 from onebeat.store import vendors
 from onebeat.store.catalog import Reference, UniqueKey
-from onebeat.store.spelling import SPELLED, why_read_otherwise
+from onebeat.store.spelling import SPELLED
 
 #: Rows looked at, duplicates looked for and duplicates merged at a time.
 READ, ROUND, BATCH = 10_000, 50_000, 1_000
@@ -75,8 +75,6 @@ class Report:
     kept: Counter[int] = field(default_factory=Counter)
     #: How many rows of each referring column were pointed elsewhere.
     repointed: Counter[str] = field(default_factory=Counter)
-    #: Crontab rows that Celery read otherwise than they are read now: [id, text, why].
-    read_otherwise: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, other: Report) -> None:
         """Count another one in."""
@@ -84,9 +82,6 @@ class Report:
         self.merged += other.merged
         self.kept += other.kept
         self.repointed += other.repointed
-        for dropped in other.kept.keys() & self.read_otherwise.keys():
-            self.read_otherwise.pop(dropped, None)
-        self.read_otherwise |= other.read_otherwise
 
 
 # -- one spelling --------------------------------------------------------------------------------------------------
@@ -97,29 +92,21 @@ def respell(table: Table, report: Report, after: int, tell: Tell) -> int:
     columns, spell = SPELLED[table.kind]
     if table.kind == "clocked" and vendors.connection(table.using).vendor != "sqlite":
         return after
-    pk, shown = table.quoted(table.pk), _as_text(table, columns)
+    pk, shown = table.quoted(table.pk), as_text(table, columns)
     sql = f"SELECT {pk}, {shown} FROM {table.quoted(table.name)} WHERE {pk} > %s ORDER BY {pk} LIMIT {READ}"
     while rows := table.rows(sql, [after]):
         wrong = [key for key, *values in rows if spell(tuple(values)) != tuple(values)]
         if wrong:
             report.respelled += vendors.retrying(table.using, lambda wrong=wrong: _respell(table, wrong))  # type: ignore[misc]
-        if table.kind == "crontab":
-            _note_read_otherwise(report, rows)
         after = rows[-1][0]
         tell(f"{table.kind}: spelling, up to row {after}")
     return after
 
 
-def _note_read_otherwise(report: Report, rows: Sequence[Any]) -> None:
-    for key, *values in rows:
-        if len(report.read_otherwise) < NAMED and (why := why_read_otherwise(tuple(values))):
-            report.read_otherwise[key] = (" ".join(values), why)
-
-
 def _respell(table: Table, keys: Sequence[int]) -> int:
     columns, spell = SPELLED[table.kind]
     pk, kinds = table.quoted(table.pk), dict.fromkeys(columns, "text")
-    sql = f"SELECT {pk}, {_as_text(table, columns)} FROM {table.quoted(table.name)} WHERE {pk} IN ({_list(keys)})"
+    sql = f"SELECT {pk}, {as_text(table, columns)} FROM {table.quoted(table.name)} WHERE {pk} IN ({_list(keys)})"
     lock = "" if vendors.connection(table.using).vendor == "sqlite" else f" ORDER BY {pk} FOR UPDATE"
     with vendors.short_transaction(table.using):
         _hurry(table)
@@ -129,7 +116,7 @@ def _respell(table: Table, keys: Sequence[int]) -> int:
         return len(rows)
 
 
-def _as_text(table: Table, columns: Sequence[str]) -> str:
+def as_text(table: Table, columns: Sequence[str]) -> str:
     """SQL for the columns, each as the text that is stored."""
     if vendors.connection(table.using).vendor != "sqlite":
         return table.quoted(*columns)
@@ -198,16 +185,34 @@ def merge(table: Table, keys: Sequence[int] | None = None) -> Report:
 
 
 def _repoint(table: Table, reference: Reference, found: Sequence[tuple[int, int]]) -> int:
-    column = table.quoted(reference.column)
+    column, quote = table.quoted(reference.column), "'" if reference.as_text else ""
+    target, kind = f"{reference.table}.{column}", _of_ours(table, reference, reference.table)
     if vendors.connection(table.using).vendor == "mysql":
-        pairs = " UNION ALL ".join(f"SELECT {key} AS id, {oldest} AS oldest" for key, oldest in found)
-        target = f"{reference.table}.{column}"
-        return table.run(f"UPDATE {reference.table} JOIN ({pairs}) v ON {target} = v.id SET {target} = v.oldest")
-    pairs = ", ".join(f"({key}, {oldest})" for key, oldest in found)
+        pairs = " UNION ALL ".join(f"SELECT {quote}{key}{quote} AS id, {oldest} AS oldest" for key, oldest in found)
+        same = f"{target} = v.id"
+        if reference.as_text:
+            same = " = ".join(vendors.plain_text(table.using, one) for one in (target, "v.id"))
+        return table.run(f"UPDATE {reference.table} JOIN ({pairs}) v ON {same}{kind} SET {target} = v.oldest")
+    pairs = ", ".join(f"({quote}{key}{quote}, {quote}{oldest}{quote})" for key, oldest in found)
     return table.run(
-        f"UPDATE {reference.table} SET {column} = v.column2 FROM (VALUES {pairs}) AS v "
-        f"WHERE {reference.table}.{column} = v.column1"
+        f"UPDATE {reference.table} SET {column} = v.column2 FROM (VALUES {pairs}) AS v WHERE {target} = v.column1{kind}"
     )
+
+
+def _of_ours(table: Table, reference: Reference, alias: str) -> str:
+    """SQL that leaves only rows that mean our table, to follow a condition; empty where all do."""
+    if not reference.kind_column:
+        return ""
+    return f" AND {alias}.{table.quoted(reference.kind_column)} IN ({_list(reference.kinds)})"
+
+
+def _joined(table: Table, reference: Reference) -> str:
+    """SQL for "m.id is what r refers to"."""
+    column, key = f"r.{table.quoted(reference.column)}", "m.id"
+    if reference.as_text:
+        key = vendors.plain_text(table.using, vendors.text(table.using, key))
+        column = vendors.plain_text(table.using, column)
+    return f"{key} = {column}{_of_ours(table, reference, 'r')}"
 
 
 def _hurry(table: Table) -> None:
@@ -255,8 +260,7 @@ def collisions(table: Table) -> Iterator[str]:
 
 
 def _children(table: Table, one: Reference) -> set[int]:
-    column = f"r.{table.quoted(one.column)}"
-    joined = f"{one.table} r JOIN ({table.grouped()}) m ON m.id = {column}"
+    joined = f"{one.table} r JOIN ({table.grouped()}) m ON {_joined(table, one)}"
     sql = f"SELECT DISTINCT m.oldest FROM {joined} WHERE m.id <> m.oldest"
     return {int(oldest) for (oldest,) in table.rows(sql)}
 
@@ -268,7 +272,7 @@ def _broken(table: Table, one: Reference, key: UniqueKey) -> set[int]:
     sql = (
         f"SELECT DISTINCT onebeat_oldest FROM (SELECT MIN(onebeat_oldest) AS onebeat_oldest FROM ("
         f"SELECT r.*, m.oldest AS onebeat_oldest FROM {one.table} r JOIN ({table.grouped()}) m "
-        f"ON m.id = r.{column}) x WHERE {condition} GROUP BY {', '.join(parts)} HAVING COUNT(*) > 1) y"
+        f"ON {_joined(table, one)}) x WHERE {condition} GROUP BY {', '.join(parts)} HAVING COUNT(*) > 1) y"
     )
     return {int(oldest) for (oldest,) in table.rows(sql)}
 
@@ -279,7 +283,7 @@ def values(table: Table, keys: Sequence[int]) -> dict[int, str]:
         return {}
     pk = table.quoted(table.pk)
     rows = table.rows(
-        f"SELECT {pk}, {_as_text(table, table.value)} FROM {table.quoted(table.name)} WHERE {pk} IN ({_list(keys)})"
+        f"SELECT {pk}, {as_text(table, table.value)} FROM {table.quoted(table.name)} WHERE {pk} IN ({_list(keys)})"
     )
     return {int(key): " ".join(map(str, value)) for key, *value in rows}
 
@@ -293,7 +297,7 @@ def foreseen(table: Table) -> Report:
         report.merged += int(size) - 1
     for one in table.references:
         ((count,),) = table.rows(
-            f"SELECT COUNT(*) FROM {one.table} r JOIN ({table.grouped()}) m ON m.id = r.{table.quoted(one.column)} "
+            f"SELECT COUNT(*) FROM {one.table} r JOIN ({table.grouped()}) m ON {_joined(table, one)} "
             "WHERE m.id <> m.oldest"
         )
         report.repointed[one.name] += count
