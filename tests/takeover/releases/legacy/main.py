@@ -14,7 +14,7 @@ def main(steps):
     django.setup()
     from django.core.management import call_command
 
-    from legacy import ask, beat, edit, fill
+    from legacy import ask, beat, edit, fill, write
     from legacy.at import at, pinned
 
     known = {
@@ -27,6 +27,7 @@ def main(steps):
         "pages": ask.pages,
         "beat": beat.beat,
         "edit": edit.edit,
+        "write": write.write,
     }
     answers = []
     for name, *args in steps:
