@@ -65,7 +65,7 @@ def check_sqlite(**kwargs: Any) -> list[CheckMessage]:
 
 def check_overlap(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Without the workers' word no run is ever seen to end, and each would stand in the way until its limit."""
-    if getattr(conf.current(), "worker_signals", True):
+    if conf.current().worker_signals:
         return []
     found: list[CheckMessage] = []
     for alias in databases or ():

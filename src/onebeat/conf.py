@@ -43,6 +43,14 @@ class Settings:
     keep_failed_days: float = 30.0
     #: A file that each scheduler touches at every tick, for a probe that needs no database; empty: none.
     liveness_file: str = ""
+    #: Whether workers record what becomes of each occurrence. Guarded tasks do so in any case.
+    worker_signals: bool = True
+    #: What a guarded task does when the database cannot be asked whether it has run: "run", or "raise" its error.
+    guard_without_database: str = "run"
+
+
+#: The words that a key may have.
+_CHOICES = {"guard_without_database": ("run", "raise")}
 
 
 #: Every message of a batch is named in one statement, and a lost batch is sent again as a whole.
@@ -64,6 +72,10 @@ def problems(raw: Any) -> list[str]:
         if isinstance(fields[key].default, bool):
             if not isinstance(value, bool):
                 found.append(f"{key} must be True or False, not {value!r}")
+            continue
+        if key in _CHOICES:
+            if value not in _CHOICES[key]:
+                found.append(f"{key} must be {' or '.join(map(repr, _CHOICES[key]))}, not {value!r}")
             continue
         if isinstance(fields[key].default, str):
             if not isinstance(value, str):

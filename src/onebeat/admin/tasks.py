@@ -5,19 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.db import DEFAULT_DB_ALIAS
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.forms import PeriodicTaskForm, TaskOptionsForm
 from onebeat.admin.words import shown, task_words
-from onebeat.models import PeriodicTask, TaskOptions
+from onebeat.models import PeriodicTask, TaskOptions, TaskState
 from onebeat.models.rules import SCHEDULES
+from onebeat.store import migrated
 
 if TYPE_CHECKING:
     TaskModelAdmin = admin.ModelAdmin[PeriodicTask]
     OptionsInline = admin.StackedInline[TaskOptions, PeriodicTask]
 else:
     TaskModelAdmin, OptionsInline = admin.ModelAdmin, admin.StackedInline
+
+STATES = TaskState._meta.db_table
 
 
 class TaskOptionsInline(OptionsInline):
@@ -63,7 +67,15 @@ class PeriodicTaskAdmin(TaskModelAdmin):
 
     def get_queryset(self, request: Any) -> Any:
         """With all that the list and a task's text show."""
-        return super().get_queryset(request).select_related(*SCHEDULES, "onebeat_state")
+        rows = super().get_queryset(request).select_related(*SCHEDULES)
+        return rows.select_related("onebeat_state") if migrated.there(rows.db, STATES) else rows
+
+    def get_inlines(self, request: Any, obj: Any) -> Any:
+        """The options, once `migrate` has made their table."""
+        inlines = super().get_inlines(request, obj)
+        if migrated.there(self.get_queryset(request).db, TaskOptions._meta.db_table):
+            return inlines
+        return [one for one in inlines if one.model is not TaskOptions]
 
     @admin.display(description=_("schedule"))
     def schedule_in_words(self, task: PeriodicTask) -> str:
@@ -73,7 +85,8 @@ class PeriodicTaskAdmin(TaskModelAdmin):
     @admin.display(description=_("next run"), ordering="onebeat_state__due_at")
     def next_run(self, task: PeriodicTask) -> str | None:
         """The next nominal time, or why there is none to be expected."""
-        state = getattr(task, "onebeat_state", None)
+        there = migrated.there(task._state.db or DEFAULT_DB_ALIAS, STATES)
+        state = getattr(task, "onebeat_state", None) if there else None
         if state is not None and state.quarantine:
             return gettext("set aside: %(reason)s") % {"reason": state.quarantine}
         return None if state is None else shown(state.due_at)

@@ -21,14 +21,15 @@ def add(commands: Any) -> Any:
 
 def handle(command: BaseCommand, *, name: str | None, count: int, database: str, **options: Any) -> None:
     """A line for each. Exit code 1 for a task that nobody knows, 2 for a count below 1."""
+    from onebeat.core.errors import UnknownTask
     from onebeat.store import coming
 
     if count < 1:
         raise CommandError(f"--count: must be 1 or more, not {count}", returncode=2)
     try:
         found = coming.coming(database, name, count)
-    except LookupError as error:
-        raise CommandError(str(error.args[0]), returncode=1) from error
+    except UnknownTask as error:
+        raise CommandError(str(error), returncode=1) from error
     if options["json"]:
         command.stdout.write(json.dumps({"next": found}))
         return

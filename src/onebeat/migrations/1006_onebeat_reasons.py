@@ -9,7 +9,7 @@ from onebeat.models.instants import UTCDateTimeField
 
 
 class Migration(migrations.Migration):
-    dependencies = [("django_celery_beat", "1004_onebeat_unique_clocked")]
+    dependencies = [("django_celery_beat", "1005_onebeat_taken_over")]
 
     operations = [
         migrations.AddField(

@@ -9,10 +9,9 @@ from typing import Any
 
 from onebeat.core import plan as rules
 from onebeat.core.catchup import wait
-from onebeat.models import PeriodicTask, TaskState
-from onebeat.store import definitions, pauses, states, vendors
+from onebeat.models import TaskState
+from onebeat.store import definitions, pauses, rows, states, vendors
 from onebeat.store.definitions import BadDefinition, Definition
-from onebeat.store.explain import UnknownTask
 from onebeat.store.pauses import Pause
 from onebeat.store.states import State
 from onebeat.store.verdicts import iso
@@ -28,12 +27,10 @@ def coming(using: str, name: str | None, count: int) -> list[dict[str, Any]]:
     """
     now = vendors.now(using)
     if name is None:
-        rows = TaskState.objects.using(using).filter(due_at__isnull=False).order_by("due_at")
-        keys = list(rows.values_list("pk", flat=True)[:count])
+        waiting = TaskState.objects.using(using).filter(due_at__isnull=False).order_by("due_at")
+        keys = list(waiting.values_list("pk", flat=True)[:count])
     else:
-        keys = list(PeriodicTask._base_manager.using(using).filter(name=name).values_list("pk", flat=True))
-        if not keys:
-            raise UnknownTask(f"no task is named {name!r}")
+        keys = [rows.named(using, name)[0]]
     planned, found = states.read(using, keys), definitions.fetch(using, keys)
     pause = pauses.global_pause(using, now)
     each = [_of(found[key], planned[key], pause) for key in keys if key in found and key in planned]

@@ -1,6 +1,8 @@
 """Hints that something changed: written in the user's transaction, never updated, read by the engine alone.
 
 Nothing here waits for anybody: two open transactions insert two rows.
+
+Before our tables are there the scheduler at work is django-celery-beat's. It looks at one row, which is moved for it.
 """
 
 from __future__ import annotations
@@ -9,12 +11,16 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.apps import apps
 from django.core.exceptions import EmptyResultSet
 from django.db import models
+from django.utils import timezone
 
-from onebeat.store import vendors
+from onebeat.store import migrated, vendors
 
 TABLE = "onebeat_change"
+#: Made by the migration that adds the column `off`, after it: a project's own migration may run just before.
+_AFTER_OFF = "onebeat_outage"
 
 
 def changed(using: str, kind: str, refs: Iterable[Any], *, off: bool = False) -> None:
@@ -23,15 +29,18 @@ def changed(using: str, kind: str, refs: Iterable[Any], *, off: bool = False) ->
     `off`: the change leaves these tasks disabled.
     """
     keys = sorted({key for key in refs if key is not None})
+    if keys and not migrated.there(using, TABLE):
+        _tell_the_old_beat(using)
+        return
     now, params = vendors.clock_sql(using)
-    columns = vendors.quoted(using, "kind", "ref", "at", "off")
+    columns, more = _columns(using, off)
     with vendors.connection(using).cursor() as cursor:
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
-            values = ", ".join([f"(%s, %s, {now}, %s)"] * len(part))
+            values = ", ".join([f"(%s, %s, {now}{more})"] * len(part))
             cursor.execute(
                 f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) VALUES {values}",
-                [value for key in part for value in (kind, key, *params, off)],
+                [value for key in part for value in (kind, key, *params)],
             )
 
 
@@ -41,6 +50,9 @@ def changed_where(
     """Say that every row of a queryset changed, without bringing its keys here; `at` defaults to the present
     instant.
     """
+    if not migrated.there(using, TABLE):
+        _tell_the_old_beat(using)
+        return
     now, params = vendors.clock_sql(using)
     if at is not None:
         now, params = "%s", [vendors.to_column(vendors.connection(using).vendor, at)]
@@ -48,10 +60,28 @@ def changed_where(
         sql, where = rows.order_by().values_list("pk").query.get_compiler(using).as_sql()
     except EmptyResultSet:  # `none()`, or a filter that Django knows to match nothing
         return
-    columns = vendors.quoted(using, "kind", "ref", "at", "off")
+    columns, more = _columns(using, off)
     with vendors.connection(using).cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) "
-            f"SELECT %s, changed.*, {now}, {'TRUE' if off else 'FALSE'} FROM ({sql}) AS changed",
+            f"SELECT %s, changed.*, {now}{more} FROM ({sql}) AS changed",
             [kind, *params, *where],
         )
+
+
+def _columns(using: str, off: bool) -> tuple[str, str]:
+    """The columns to name, and the SQL that adds the last one's value. Without `off` the database's default does."""
+    if not off or not migrated.there(using, _AFTER_OFF):
+        return vendors.quoted(using, "kind", "ref", "at"), ""
+    return vendors.quoted(using, "kind", "ref", "at", "off"), ", TRUE"
+
+
+def deleted(using: str) -> None:
+    """Say that rows were deleted. The engine sees that by itself."""
+    if not migrated.there(using, TABLE):
+        _tell_the_old_beat(using)
+
+
+def _tell_the_old_beat(using: str) -> None:
+    rows = apps.get_model(migrated.LABEL, "PeriodicTasks")._base_manager.using(using)
+    rows.update_or_create(ident=1, defaults={"last_update": timezone.now()})

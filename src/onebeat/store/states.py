@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django.db.models.sql.datastructures import BaseTable
@@ -23,6 +24,7 @@ _TYPES = {
     **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark", "since"), "timestamp"),
     "running": "bigint",
     "quarantine": "text",
+    **dict.fromkeys(("task_id", "version"), "bigint"),
     **dict.fromkeys(("enabled", "one_off"), "boolean"),
     **dict.fromkeys(("interval", "crontab", "solar", "clocked"), "integer"),
     "rule": "text",
@@ -55,6 +57,16 @@ def _state(row: Sequence[Any]) -> State:
 def lock(using: str, ids: Iterable[int]) -> dict[int, State]:
     """The states of these tasks, locked until the transaction ends; those that somebody else holds are left out."""
     rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(pk__in=list(ids))
+    return {row[0]: _state(row) for row in rows.order_by("pk").values_list(*_FIELDS)}
+
+
+def hold(using: str, ids: Iterable[int]) -> dict[int, State]:
+    """As `lock`, and waits for a scheduler that is claiming one of them. While they are held no scheduler decides about
+    these tasks: it leaves them out and comes back.
+    """
+    # Only rows that are there: on MySQL a lock on one that is not closes the gap to every scheduler that adds a plan.
+    there = sorted(existing(using, ids))
+    rows = TaskState.objects.using(using).select_for_update().filter(pk__in=there)
     return {row[0]: _state(row) for row in rows.order_by("pk").values_list(*_FIELDS)}
 
 
@@ -103,9 +115,9 @@ def delete(using: str, ids: Iterable[int]) -> None:
 
 def insert(using: str, states: Sequence[State]) -> None:
     """Add states; one that another scheduler has just added wins."""
-    columns = ["task_id", "version", *_OWN, *COPIED]
-    rows = [[state.task, state.version, *_values(using, state, columns[2:])] for state in states]
-    vendors.insert_or_lose(using, TABLE, columns, rows, ["task_id"])
+    names = ["task_id", "version", *_OWN, *COPIED]
+    rows = [[state.task, state.version, *_values(using, state)] for state in states]
+    vendors.insert_or_lose(using, TABLE, {name: _TYPES[name] for name in names}, rows, ["task_id"])
 
 
 def write(using: str, states: Sequence[State], *, plan: bool) -> None:
@@ -113,22 +125,28 @@ def write(using: str, states: Sequence[State], *, plan: bool) -> None:
 
     `plan`: also the anchor and the copied definition, which moving on does not change.
     """
-    names = [*_OWN, *COPIED] if plan else [name for name in _OWN if name not in _KEPT]
-    columns = {name: _TYPES[name] for name in names}
-    rows = [[state.task, state.version, *_values(using, state, names)] for state in states]
+    own = _OWN if plan else [name for name in _OWN if name not in _KEPT]
+    columns = {name: _TYPES[name] for name in (*own, *(COPIED if plan else ()))}
+    if plan:
+        rows = [[state.task, state.version, *_values(using, state)] for state in states]
+    else:
+        rows = [
+            vendors.to_columns(using, (state.task, state.version, *(getattr(state, name) for name in own)))
+            for state in states
+        ]
     vendors.update_rows(using, TABLE, ("task_id", "version"), columns, rows, grows="version")
 
 
-def _values(using: str, state: State, names: Sequence[str]) -> list[Any]:
-    """The state's values for these columns as the database takes them."""
+def _values(using: str, state: State) -> list[Any]:
+    """The state's own values and its copies, as the database takes them: people's columns know local times."""
     link = vendors.connection(using)
-    copied = dict(zip(COPIED, state.copied, strict=True))
-    values: list[Any] = []
-    for name in names:
-        field = TaskState._meta.get_field(name)
-        value = copied[name] if name in copied else getattr(state, name)
-        values.append(field.get_db_prep_save(value, link))  # type: ignore[union-attr]
-    return values
+    copied = [field.get_db_prep_save(value, link) for field, value in zip(_copied_fields(), state.copied, strict=True)]
+    return [*vendors.to_columns(using, [getattr(state, name) for name in _OWN]), *copied]
+
+
+@cache
+def _copied_fields() -> list[Any]:
+    return [TaskState._meta.get_field(name) for name in COPIED]
 
 
 def read(using: str, ids: Iterable[int]) -> dict[int, State]:

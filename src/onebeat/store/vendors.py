@@ -5,11 +5,13 @@ No statement here depends on the state of a session, so that a pooler in transac
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.db import DatabaseError, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -46,6 +48,21 @@ def to_column(vendor: str, instant: datetime | None) -> Any:
         raise ValueError(f"an instant needs a time zone: {instant!r}")
     naive = instant.astimezone(UTC).replace(tzinfo=None)
     return naive if vendor == "postgresql" else naive.isoformat(sep=" ", timespec="microseconds")
+
+
+def to_columns(using: str, row: Row) -> list[Any]:
+    """A row of plain values, instants and uuids as parameters for columns of the engine's tables.
+
+    Asking each model field costs more than the insert.
+    """
+    link = connection(using)
+    vendor, native = link.vendor, link.features.has_native_uuid_field
+    return [
+        to_column(vendor, value)
+        if isinstance(value, datetime)
+        else (value.hex if isinstance(value, UUID) and not native else value)
+        for value in row
+    ]
 
 
 def from_column(value: Any) -> datetime | None:
@@ -185,24 +202,50 @@ def quoted(using: str, *names: str) -> str:
     return ", ".join(map(connection(using).ops.quote_name, names))
 
 
-def insert_or_lose(using: str, table: str, columns: Sequence[str], rows: Sequence[Row], unique: Sequence[str]) -> None:
+def insert_or_lose(
+    using: str,
+    table: str,
+    columns: Sequence[str] | Mapping[str, str],
+    rows: Sequence[Row],
+    unique: Sequence[str],
+    *,
+    named: bool = True,
+) -> None:
     """Insert `rows`; a row whose `unique` columns are taken is left out. The reader asks afterwards which went in.
 
-    MySQL has no way to ignore one unique key alone, and INSERT IGNORE would hide other errors: the no-op update does.
+    `columns` may map each to its PostgreSQL type: then many rows are quicker there. MySQL has no way to ignore one
+    unique key alone, and INSERT IGNORE would hide other errors: the no-op update does. `named` False: any unique key
+    counts, and it is no error if `unique` is none yet.
     """
     if not rows:
         return
     link = connection(using)
+    lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
+    if link.vendor == "postgresql" and isinstance(columns, Mapping):
+        source, param = _recordset(link, columns, rows)
+        names = quoted(using, *columns)
+        sql = f"INSERT INTO {quoted(using, table)} ({names}) SELECT {names} FROM {source}"
+        with link.cursor() as cursor:
+            cursor.execute(sql + lose, [param])
+        return
     one = "(" + ", ".join(["%s"] * len(columns)) + ")"
     sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
     if link.vendor == "mysql":
         first = quoted(using, unique[0])
-        tail = f" ON DUPLICATE KEY UPDATE {first} = {first}"
-    else:
-        tail = f" ON CONFLICT ({quoted(using, *unique)}) DO NOTHING"
+        lose = f" ON DUPLICATE KEY UPDATE {first} = {first}"
     with link.cursor() as cursor:
         for part in _parts(link, rows, len(columns)):
-            cursor.execute(sql + ", ".join([one] * len(part)) + tail, [value for row in part for value in row])
+            cursor.execute(sql + ", ".join([one] * len(part)) + lose, [value for row in part for value in row])
+
+
+def _recordset(link: BaseDatabaseWrapper, columns: Mapping[str, str], rows: Sequence[Row]) -> tuple[str, str]:
+    """PostgreSQL: `rows` as one source of rows with one JSON parameter, whatever their number.
+
+    A parameter for each value takes the driver longer than the database needs for all of it.
+    """
+    types = ", ".join(f"{link.ops.quote_name(name)} {kind}" for name, kind in columns.items())
+    found = [dict(zip(columns, row, strict=True)) for row in rows]
+    return f"json_to_recordset(%s) AS v({types})", json.dumps(found, default=str)
 
 
 def _parts(link: BaseDatabaseWrapper, rows: Sequence[Row], width: int) -> Iterator[Sequence[Row]]:
@@ -216,11 +259,11 @@ def _parts(link: BaseDatabaseWrapper, rows: Sequence[Row], width: int) -> Iterat
 _FOUND = 1 << 62
 
 
-def insert_one_or_find(
-    using: str, table: str, columns: Sequence[str], row: Row, unique: Sequence[str], pk: str
-) -> tuple[Any, bool]:
-    """Insert one row, or learn that its `unique` columns are taken: (primary key, True) or (primary key or None,
-    False).
+def insert_one_or_find(using: str, table: str, columns: Sequence[str], row: Row, pk: str) -> tuple[Any, bool]:
+    """Insert one row, or learn that a unique key of it is taken: (primary key, True) or (primary key or None, False).
+
+    Names no key to PostgreSQL and SQLite: naming one that is not there yet is an error, and while its index is being
+    built it cannot be named and refuses rows all the same.
 
     None: the winner's row is there and this statement could not name it. The statement waits for a transaction that is
     inserting the same value. On PostgreSQL under REPEATABLE READ it raises SQLSTATE 40001 for a winner that the
@@ -239,16 +282,41 @@ def insert_one_or_find(
             )
             number = cursor.lastrowid
             return (number - _FOUND, False) if number >= _FOUND else (number, True)
-        cursor.execute(f"{sql} ON CONFLICT ({quoted(using, *unique)}) DO NOTHING RETURNING {key}", row)
+        cursor.execute(f"{sql} ON CONFLICT DO NOTHING RETURNING {key}", row)
         found = cursor.fetchone()
         return (found[0], True) if found else (None, False)
+
+
+def insert_or_find(
+    using: str, table: str, columns: Sequence[str], rows: Sequence[Row], unique: str, pk: str
+) -> dict[Any, tuple[Any, bool]]:
+    """`insert_one_or_find` for many rows whose one `unique` column differs: by its value, (primary key, inserted here).
+
+    A row that lost, and whose winner the statement could not name, is not in the answer. MySQL cannot say which rows of
+    one statement went in, so there each is a statement of its own.
+    """
+    link, at = connection(using), columns.index(unique)
+    if link.vendor == "mysql":
+        return {row[at]: insert_one_or_find(using, table, columns, row, pk) for row in rows}
+    found: dict[Any, tuple[Any, bool]] = {}
+    # What is the same in every row and empty needs no parameter.
+    nulls = [all(row[number] is None for row in rows) for number in range(len(columns))]
+    one = "(" + ", ".join("NULL" if null else "%s" for null in nulls) + ")"
+    kept = [number for number, null in enumerate(nulls) if not null]
+    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
+    tail = f" ON CONFLICT DO NOTHING RETURNING {quoted(using, unique, pk)}"
+    with link.cursor() as cursor:
+        for part in _parts(link, rows, len(columns)):
+            cursor.execute(sql + ", ".join([one] * len(part)) + tail, [row[n] for row in part for n in kept])
+            found.update({value: (key, True) for value, key in cursor.fetchall()})
+    return found
 
 
 def update_rows(
     using: str,
     table: str,
     key: Sequence[str],
-    columns: dict[str, str],
+    columns: Mapping[str, str],
     rows: Sequence[Row],
     *,
     grows: str = "",
@@ -265,11 +333,15 @@ def update_rows(
     names = [*key, *columns]
     q = link.ops.quote_name
     target = q(table)
-    one = "(" + ", ".join(["%s"] * len(names)) + ")"
     counted = f"{target}.{q(grows)}" if link.vendor == "mysql" else q(grows)
     count = f", {counted} = {target}.{q(grows)} + 1" if grows else ""
     match = " AND ".join(f"{target}.{q(name)} = v.{q(name)}" for name in key)
+    assign = ", ".join(f"{q(name)} = v.{q(name)}" for name in columns)
     with link.cursor() as cursor:
+        if link.vendor == "postgresql":
+            source, param = _recordset(link, {**dict.fromkeys(key, "bigint"), **columns}, rows)
+            cursor.execute(f"UPDATE {target} SET {assign}{count} FROM {source} WHERE {match}", [param])
+            return
         for part in _parts(link, rows, len(names)):
             if link.vendor == "mysql":
                 head = "SELECT " + ", ".join(f"%s AS {q(name)}" for name in names)
@@ -277,13 +349,9 @@ def update_rows(
                 assign = ", ".join(f"{target}.{q(name)} = v.{q(name)}" for name in columns)
                 sql = f"UPDATE ({values}) AS v STRAIGHT_JOIN {target} ON {match} SET {assign}{count}"
             else:
-                values = ", ".join([one] * len(part))
-                cast = link.vendor == "postgresql"
-                assign = ", ".join(
-                    f"{q(name)} = v.{q(name)}" + (f"::{kind}" if cast else "") for name, kind in columns.items()
-                )
+                one = "(" + ", ".join(["%s"] * len(names)) + ")"
                 sql = (
-                    f"WITH v({', '.join(map(q, names))}) AS (VALUES {values}) "
+                    f"WITH v({', '.join(map(q, names))}) AS (VALUES {', '.join([one] * len(part))}) "
                     f"UPDATE {target} SET {assign}{count} FROM v WHERE {match}"
                 )
             cursor.execute(sql, [value for row in part for value in row])
@@ -321,3 +389,19 @@ def concat(using: str, *parts: str) -> str:
     if connection(using).vendor == "mysql":
         return f"CONCAT({', '.join(parts)})"
     return "(" + " || ".join(parts) + ")"
+
+
+# -- what is there ----------------------------------------------------------------------------------------------------
+
+
+def has_table(using: str, table: str) -> bool:
+    """Whether there is a table of this name. Never an error, which would cost a caller's transaction."""
+    link = connection(using)
+    sql = {
+        "postgresql": "SELECT 1 WHERE to_regclass(%s) IS NOT NULL",
+        "mysql": "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s",
+        "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s",
+    }[link.vendor]
+    with link.cursor() as cursor:
+        cursor.execute(sql, [quoted(using, table) if link.vendor == "postgresql" else table])
+        return cursor.fetchone() is not None

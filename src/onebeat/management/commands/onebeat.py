@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from onebeat.conf import current
-from onebeat.management import check, explain, health, next_runs, prune
+from onebeat.management import check, explain, health, importing, next_runs, prune
 
 #: Subcommands that live in a module of their own: `add` declares its arguments, `handle` does it.
 _MODULES = (check, explain, health, next_runs, prune)
@@ -33,6 +33,7 @@ class Command(BaseCommand):
         adopt = commands.add_parser("adopt", help="show what taking over a django-celery-beat database merged")
         adopt.add_argument("--check", action="store_true", help="show what `migrate` would do; change nothing")
         adopt.add_argument("--json", action="store_true", help="print one JSON object")
+        importing.arguments(commands)
         self._modules = {module.NAME: module for module in _MODULES}
         for one in (run, status, adopt, *(module.add(commands) for module in _MODULES)):
             one.add_argument("--database", help="the database alias (default: where the router puts the tasks)")
@@ -42,7 +43,9 @@ class Command(BaseCommand):
 
         options["database"] = options["database"] or router.db_for_write(TaskState)
         name = options.pop("command")
-        if (module := self._modules.get(name)) is not None:
+        if name == "import":
+            importing.run(self, **options)
+        elif (module := self._modules.get(name)) is not None:
             module.handle(self, **options)
         else:
             getattr(self, name)(**options)
@@ -73,8 +76,10 @@ class Command(BaseCommand):
 
     def status(self, *, database: str, **options: Any) -> None:
         """What the schedulers are doing."""
-        from onebeat.store import overview
+        from onebeat.store import migrated, overview
 
+        if lacking := migrated.lacking(database):
+            raise CommandError(f"the database is not migrated, run `manage.py migrate`; missing: {', '.join(lacking)}")
         found = overview.status(database)
         if options["json"]:
             self.stdout.write(json.dumps(found, default=str))
