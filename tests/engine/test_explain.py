@@ -266,7 +266,7 @@ def test_the_commands(bench: Bench) -> None:
     ]
     coming = json.loads(command("next", "--count", "30", "--json"))["next"]
     assert [one["task"] for one in coming].index("held") == 28
-    assert coming[28]["note"] == "paused by ann"
+    assert coming[28]["skipped"] == "paused"
     for args, code, part in [
         (("explain", "x", "--at", "2026-03-10T10:00:10Z"), 1, "there is no task 'x'"),
         (("explain", "t", "--at", "tomorrow"), 2, "--at: 'tomorrow' is no time"),

@@ -14,14 +14,17 @@ from onebeat.models import Beat
 from onebeat.models.instants import DatabaseNow
 from onebeat.store import vendors
 
+#: What the version of a scheduler that does not run the engine ends with.
+CLASSIC = " classic"
 
-def register(using: str) -> int:
+
+def register(using: str, kind: str = "") -> int:
     """Add a row for this process and return its key."""
     now = vendors.now(using)
     row = Beat(
         host=socket.gethostname()[:255],
         pid=os.getpid(),
-        version=version("onebeat"),
+        version=version("onebeat") + kind,
         started_at=now,
         seen_at=now,
     )

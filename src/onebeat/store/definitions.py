@@ -224,7 +224,7 @@ def _definition(row: tuple[Any, ...]) -> Definition:
     option = row[33:43]
     chosen = DEFAULT if option[0] is None else policy(*option[1:8])
     noted = {} if option[0] is None else {"paused_by": option[8], "paused_why": option[9]}
-    one = Definition(*row[:27], row[27:33], chosen, row[43] or "{}", **noted)  # type: ignore[call-arg]
+    one = Definition(*row[:27], row[27:33], chosen, row[-1] or "{}", **noted)  # type: ignore[call-arg]
     one.copied()
     for value in (one.expires, one.start_time, one.last_run_at, one.clocked_time):
         if value is not None:

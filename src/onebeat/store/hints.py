@@ -34,12 +34,18 @@ def changed(using: str, kind: str, refs: Iterable[Any], *, off: bool = False) ->
         return
     now, params = vendors.clock_sql(using)
     columns, more = _columns(using, off)
+    into = f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) "
     with vendors.connection(using).cursor() as cursor:
+        if len(keys) > 50 and vendors.connection(using).vendor == "postgresql":  # one parameter for all
+            cursor.execute(
+                f"{into}SELECT %s, key, {now}{more} FROM unnest(%s::bigint[]) AS v(key)", [kind, *params, keys]
+            )
+            return
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
             values = ", ".join([f"(%s, %s, {now}{more})"] * len(part))
             cursor.execute(
-                f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) VALUES {values}",
+                f"{into}VALUES {values}",
                 [value for key in part for value in (kind, key, *params)],
             )
 

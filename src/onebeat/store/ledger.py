@@ -36,7 +36,7 @@ _COLUMNS = {
 }
 _NAMESPACE = "namespace"
 #: Reasons that a later change can take back: the time is planned again and has not been sent.
-TAKEN_BACK = ("edited", "disabled", "quarantined")
+TAKEN_BACK = ("edited", "disabled", "quarantined", "handed_back")
 #: An occurrence in one of these states is not finished, as far as anybody has said.
 OPEN = (Occurrence.State.CLAIMED, Occurrence.State.SENT, Occurrence.State.STARTED)
 

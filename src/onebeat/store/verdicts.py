@@ -92,6 +92,8 @@ def of_row(using: str, row: Occurrence, instant: datetime, now: datetime) -> Ver
         "edited": "the task was edited before it was sent",
         "disabled": "the task was disabled",
         "cancelled": "it was cancelled",
+        "handed_back": "the task was handed back to another scheduler",
+        "elsewhere": "another beat was at work",
         "refused": "it could not be sent as it is",
         "pruned": "this time had been decided before, and its record was pruned",
     }

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from onebeat.conf import current
-from onebeat.management import check, explain, health, importing, next_runs, prune
+from onebeat.management import check, explain, handback, health, importing, next_runs, prune
 
 #: Subcommands that live in a module of their own: `add` declares its arguments, `handle` does it.
 _MODULES = (check, explain, health, next_runs, prune)
@@ -34,8 +34,9 @@ class Command(BaseCommand):
         adopt.add_argument("--check", action="store_true", help="show what `migrate` would do; change nothing")
         adopt.add_argument("--json", action="store_true", help="print one JSON object")
         importing.arguments(commands)
+        handing = handback.arguments(commands)
         self._modules = {module.NAME: module for module in _MODULES}
-        for one in (run, status, adopt, *(module.add(commands) for module in _MODULES)):
+        for one in (run, status, adopt, handing, *(module.add(commands) for module in _MODULES)):
             one.add_argument("--database", help="the database alias (default: where the router puts the tasks)")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -99,3 +100,7 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         if found.get("stops"):
             raise CommandError("`migrate` would stop", returncode=1)
+
+    def handback(self, **options: Any) -> None:
+        """Give the tables back to django-celery-beat."""
+        handback.run(self.stdout, **options)
