@@ -13,7 +13,6 @@ import django
 def main(steps):
     django.setup()
     from django.core.management import call_command
-
     from legacy import ask, beat, edit, fill
 
     known = {
