@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import OuterRef, Subquery
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin.pages import OurAdmin
 from onebeat.admin.words import instant
 from onebeat.models import Beat, Occurrence, PeriodicTask, TaskState
 
-if TYPE_CHECKING:
-    EngineModelAdmin = admin.ModelAdmin[Any]
-else:
-    EngineModelAdmin = admin.ModelAdmin
 
-
-class ReadOnlyAdmin(EngineModelAdmin):
+class ReadOnlyAdmin(OurAdmin):
     """Rows to look at."""
-
-    show_full_result_count = False
 
     def get_readonly_fields(self, request: Any, obj: Any = None) -> Any:
         """All that are shown."""
