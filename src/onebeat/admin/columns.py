@@ -23,7 +23,7 @@ class TaskColumns:
 
     @admin.display(description=_("name"), ordering="name")
     def name_and_notes(self, task: PeriodicTask) -> SafeString:
-        """The name, and the notes for people below it."""
+        """The name, and below it the notes for people."""
         return _two(task.name, task.description)
 
     @admin.display(description=_("Celery task"), ordering="task")
@@ -51,12 +51,12 @@ class TaskColumns:
     def next_run(self, task: PeriodicTask) -> Any:
         """The next nominal time."""
         state = getattr(task, "onebeat_state", None)
-        return None if state is None else time_tag(state.due_at, now_of(task))
+        return None if state is None else _labelled(_("next run"), time_tag(state.due_at, now_of(task)))
 
     @admin.display(description=_("last run"), ordering="last_run_at")
     def last_outcome(self, task: PeriodicTask) -> Any:
         """When it ran last, and what became of that."""
-        return outcomes.last(getattr(task, "onebeat_recent", []), now_of(task))
+        return _labelled(_("last run"), outcomes.last(getattr(task, "onebeat_recent", []), now_of(task)))
 
     @admin.display(description=_("last 30"))
     def marks(self, task: PeriodicTask) -> SafeString:
@@ -69,6 +69,11 @@ class TaskColumns:
         found = status.status(task, now_of(task))
         badge = format_html('<span class="ob-badge ob-{}">{}</span>', found.key, found.word)
         return format_html('{}<div class="ob-quiet ob-why">{}</div>', badge, found.why) if found.why else badge
+
+
+def _labelled(label: Any, cell: SafeString | None) -> SafeString | None:
+    """A cell that says what it is where the narrow screen has no head of the table."""
+    return None if cell is None else format_html('<span class="ob-label">{}: </span>{}', label, cell)
 
 
 def _two(first: str, second: str, tag: str = "span") -> SafeString:

@@ -180,9 +180,33 @@ class InstantField(forms.SplitDateTimeField):
 class TaskOptionsForm(OptionsForm):
     """A task's policies and pause."""
 
-    paused_until = InstantField(required=False)
+    paused_until = InstantField(required=False, label=_("Paused until"))
 
     class Meta:
         model = TaskOptions
         fields = "__all__"
         widgets = {"paused_why": forms.Textarea(attrs={"rows": 2, "cols": 80}), "missed": forms.RadioSelect}
+        labels = {
+            "missed": _("Missed runs"),
+            "grace_seconds": _("Grace (seconds)"),
+            "jitter_seconds": _("Spread over (seconds)"),
+            "paused": _("Paused"),
+            "paused_why": _("Reason of the pause"),
+            "paused_by": _("Paused by"),
+        }
+        help_texts = {
+            "missed": _("What happens to runs that no scheduler could send at their turn, because all were down."),
+            "grace_seconds": _("A run later than this is missed. Empty: however late, it is worth one run."),
+            "jitter_seconds": _("Each run leaves at a moment of its own within this time after its turn."),
+            "paused": _("Runs are skipped, with this reason, until the task is resumed or the time below has come."),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "missed" in self.fields:
+            choices: Any = self.fields["missed"]
+            choices.choices = [
+                ("latest", _("One late run for the newest of them (the others count as done by it)")),
+                ("skip", _("No run: wait for the next turn")),
+                ("all", _("A run for each of them, in order")),
+            ]

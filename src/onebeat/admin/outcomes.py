@@ -35,7 +35,7 @@ REASONS = {
 }
 #: Each mark is told by its height and place as well as by its colour.
 _TALL, _LOW = (2, 18), (14, 6)
-_STEP, _WIDTH, _HEIGHT = 6, 4, 20
+_STEP, _WIDTH, _HEIGHT = 4, 3.5, 20
 #: A run that left within this time was on time.
 _ON_TIME = timedelta(seconds=1)
 

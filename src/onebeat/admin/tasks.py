@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from onebeat.admin import filters, kinds, preview, secrets
+from onebeat.admin import filters, kinds, overview, preview, secrets
 from onebeat.admin.columns import TaskColumns
 from onebeat.admin.forms import PeriodicTaskForm, TaskOptionsForm
 from onebeat.admin.listing import TaskList
@@ -40,14 +40,7 @@ class TaskOptionsInline(OptionsInline):
     extra = 1
     max_num = 1
     can_delete = False
-    fields = (
-        "missed",
-        "grace_seconds",
-        "jitter_seconds",
-        ("paused", "paused_until"),
-        "paused_why",
-        "paused_by",
-    )
+    fields = ("missed", "grace_seconds", "jitter_seconds", "paused", "paused_until", "paused_why", "paused_by")
 
 
 @admin.register(PeriodicTask)
@@ -157,7 +150,16 @@ class PeriodicTaskAdmin(TaskColumns, OurAdmin):
     def get_urls(self) -> Any:
         """Django's and ours."""
         view = self.admin_site.admin_view
-        return [path("preview/", view(self.preview_view), name=f"{_NAME}_preview"), *super().get_urls()]
+        return [
+            path("preview/", view(self.preview_view), name=f"{_NAME}_preview"),
+            path("overview/", view(self.overview_view), name=f"{_NAME}_overview"),
+            *super().get_urls(),
+        ]
+
+    def overview_view(self, request: Any) -> HttpResponse:
+        """Who is at work, what needs a person, and the load to come."""
+        page: HttpResponse = overview.view(self, request)
+        return page
 
     def preview_view(self, request: Any) -> HttpResponse:
         """The preview of what is in the form at this moment, as a piece of HTML. It writes nothing.

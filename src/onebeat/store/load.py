@@ -27,10 +27,10 @@ WEEK = 7 * 24 * 60
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """The load of the next week, and how many schedules and one-offs are not in it."""
+    """The load of the next week, and whether some schedules or one-offs are not in it."""
 
     load: Load
-    schedules_left_out: int
+    schedules_left_out: bool
     singles_left_out: bool
 
 
@@ -43,7 +43,7 @@ def ahead(using: str) -> Ahead:
     for due_at in singles[:SINGLES]:
         if due_at is not None:
             load.at(due_at)
-    left_out = 0
+    left_out = False
     walked = 0
     for kind, of in (("crontab", _cron), ("solar", _solar), ("interval", _interval)):
         rows = list(
@@ -53,14 +53,14 @@ def ahead(using: str) -> Ahead:
             .annotate(tasks=Count("pk"), first=Min("due_at"), last=Max("due_at"))
             .order_by("-tasks", F(kind))[: SCHEDULES + 1]
         )
-        left_out += len(rows) > SCHEDULES
+        left_out |= len(rows) > SCHEDULES
         values = of(using, [row[kind] for row in rows])
         for row in rows[:SCHEDULES]:
             rule = values.get(row[kind])
             if rule is None:
                 continue
             if walked >= WALKED:
-                left_out += 1
+                left_out = True
             elif isinstance(rule, Interval):
                 walked += _spread(load, rule, row)
             else:
