@@ -40,7 +40,7 @@ CRON = {
 
 
 @pytest.fixture
-def browser() -> Client:
+def client() -> Client:
     client = Client()
     client.force_login(User.objects.create_superuser("admin"))
     return client
@@ -80,14 +80,14 @@ def every(seconds: int = 30) -> IntervalSchedule:
 
 
 @pytest.mark.parametrize("model", [model for model in admin.site._registry if model._meta.app_label != "auth"])
-def test_every_page_opens(browser: Client, model: Any) -> None:
+def test_every_page_opens(client: Client, model: Any) -> None:
     name = model._meta.model_name
     if model._meta.app_label != "django_celery_beat":
         pytest.skip("not ours")
-    assert browser.get(page(f"{name}_changelist")).status_code == 200
-    assert browser.get(page(f"{name}_changelist"), {"q": "9"}).status_code == 200
+    assert client.get(page(f"{name}_changelist")).status_code == 200
+    assert client.get(page(f"{name}_changelist"), {"q": "9"}).status_code == 200
     expected = 403 if model in (Occurrence, TaskState, Beat) else 200
-    assert browser.get(page(f"{name}_add")).status_code == expected
+    assert client.get(page(f"{name}_add")).status_code == expected
 
 
 @pytest.mark.parametrize(
@@ -118,22 +118,22 @@ def test_every_page_opens(browser: Client, model: Any) -> None:
         ),
     ],
 )
-def test_a_schedule_and_a_task_on_it(browser: Client, model: Any, form: dict[str, str], words: str) -> None:
+def test_a_schedule_and_a_task_on_it(client: Client, model: Any, form: dict[str, str], words: str) -> None:
     name = model._meta.model_name
-    assert browser.post(page(f"{name}_add"), form).status_code == 302
+    assert client.post(page(f"{name}_add"), form).status_code == 302
     schedule = model.objects.get()
-    assert browser.post(page(f"{name}_add"), form).status_code == 302, "the same value again is the same row"
+    assert client.post(page(f"{name}_add"), form).status_code == 302, "the same value again is the same row"
     assert model.objects.get() == schedule
 
     values = task_form(schedule, args='["a", 1]', kwargs='{"full": true}')
-    response = browser.post(page("periodictask_add"), values)
+    response = client.post(page("periodictask_add"), values)
 
     assert response.status_code == 302, errors(response)
     task = PeriodicTask.objects.get()
     assert task.scheduler == schedule
     assert (task.args, task.kwargs) == ('["a", 1]', '{"full": true}')
     assert not TaskOptions.objects.exists(), "options that nobody touched make no row"
-    assert words in browser.get(page("periodictask_changelist")).content.decode()
+    assert words in client.get(page("periodictask_changelist")).content.decode()
 
 
 @pytest.mark.parametrize(
@@ -155,27 +155,27 @@ def test_a_schedule_and_a_task_on_it(browser: Client, model: Any, form: dict[str
         ({"name": "taken"}, "name"),
     ],
 )
-def test_an_error_shows_on_its_field(browser: Client, changes: dict[str, str], field: str) -> None:
+def test_an_error_shows_on_its_field(client: Client, changes: dict[str, str], field: str) -> None:
     PeriodicTask.objects.create(name="taken", task="shop.report", interval=every())
-    response = browser.post(page("periodictask_add"), task_form(**changes))
+    response = client.post(page("periodictask_add"), task_form(**changes))
     assert set(errors(response)) == {field}
     assert PeriodicTask.objects.count() == 1
 
 
-def test_a_task_gets_the_one_row_of_its_schedule_and_only_it_changes(browser: Client) -> None:
+def test_a_task_gets_the_one_row_of_its_schedule_and_only_it_changes(client: Client) -> None:
     shared = every(30)
     other = PeriodicTask.objects.create(name="other", task="shop.report", interval=shared)
-    assert browser.post(page("periodictask_add"), task_form()).status_code == 302
+    assert client.post(page("periodictask_add"), task_form()).status_code == 302
     task = PeriodicTask.objects.get(name="report")
     assert task.interval == shared, "no second row"
 
     url = page("periodictask_change", task.pk)
-    assert browser.post(url, task_form(interval_every="45")).status_code == 302
+    assert client.post(url, task_form(interval_every="45")).status_code == 302
     task.refresh_from_db(), other.refresh_from_db()
     assert (task.interval.every, other.interval) == (45, shared)
 
     clocked = ClockedSchedule(clocked_time=AT)
-    assert browser.post(url, task_form(clocked)).status_code == 302
+    assert client.post(url, task_form(clocked)).status_code == 302
     task.refresh_from_db()
     assert (task.interval, task.clocked.clocked_time, task.one_off) == (None, AT, True)
 
@@ -200,12 +200,12 @@ def test_a_task_gets_the_one_row_of_its_schedule_and_only_it_changes(browser: Cl
         ("clockedschedule", {"clocked_time_0": "soon", "clocked_time_1": "09:00"}, "clocked_time"),
     ],
 )
-def test_a_bad_schedule_is_refused(browser: Client, model: str, form: dict[str, str], field: str) -> None:
-    assert set(errors(browser.post(page(f"{model}_add"), form))) == {field}
+def test_a_bad_schedule_is_refused(client: Client, model: str, form: dict[str, str], field: str) -> None:
+    assert set(errors(client.post(page(f"{model}_add"), form))) == {field}
 
 
 @pytest.mark.parametrize("use_tz", [True, False])
-def test_options_are_set_changed_and_shown_in_local_time(browser: Client, use_tz: bool) -> None:
+def test_options_are_set_changed_and_shown_in_local_time(client: Client, use_tz: bool) -> None:
     zone = {"USE_TZ": use_tz, "TIME_ZONE": "Europe/Paris"}
     with override_settings(**zone):
         task = PeriodicTask.objects.create(name="report", task="shop.report", interval=every())
@@ -221,54 +221,54 @@ def test_options_are_set_changed_and_shown_in_local_time(browser: Client, use_tz
             "onebeat_options-0-paused_until_1": "10:00:00",
         }
         url = page("periodictask_change", task.pk)
-        assert browser.post(url, {**values, **inline}).status_code == 302
+        assert client.post(url, {**values, **inline}).status_code == 302
         options = TaskOptions.objects.get(task=task)
         assert (options.missed, options.grace_seconds, options.paused_until) == ("skip", 60, AT)
 
-        shown = browser.get(url).content.decode()
+        shown = client.get(url).content.decode()
         assert 'name="onebeat_options-0-paused_until_1" value="10:00:00"' in shown
 
         again = {**inline, "onebeat_options-INITIAL_FORMS": "1", "onebeat_options-0-grace_seconds": ""}
-        assert browser.post(url, {**values, **again}).status_code == 302
+        assert client.post(url, {**values, **again}).status_code == 302
         options.refresh_from_db()
         assert (options.grace_seconds, options.paused_until) == (None, AT)
 
 
-def test_the_engine_sees_a_change(browser: Client) -> None:
+def test_the_engine_sees_a_change(client: Client) -> None:
     task = PeriodicTask.objects.create(name="report", task="shop.report", interval=every(30))
     plan.consume("default", 100)
     before = TaskState.objects.get(pk=task.pk)
 
-    assert browser.post(page("periodictask_change", task.pk), task_form(every(7))).status_code == 302
+    assert client.post(page("periodictask_change", task.pk), task_form(every(7))).status_code == 302
     plan.consume("default", 100)
 
     after = TaskState.objects.get(pk=task.pk)
     assert (before.rule, after.rule) == ("30 seconds", "7 seconds")
 
 
-def test_a_schedule_that_tasks_share_is_not_deleted(browser: Client) -> None:
+def test_a_schedule_that_tasks_share_is_not_deleted(client: Client) -> None:
     schedule = every()
     for name in ("first", "second"):
         PeriodicTask.objects.create(name=name, task="shop.report", interval=schedule)
     url = page("intervalschedule_delete", schedule.pk)
 
-    text = browser.get(url).content.decode()
+    text = client.get(url).content.decode()
     assert "protected" in text and "first" in text and "second" in text
-    browser.post(url, {"post": "yes"})
+    client.post(url, {"post": "yes"})
     bulk = {"action": "delete_selected", "_selected_action": schedule.pk, "post": "yes"}
-    assert "protected" in browser.post(page("intervalschedule_changelist"), bulk).content.decode()
+    assert "protected" in client.post(page("intervalschedule_changelist"), bulk).content.decode()
     assert IntervalSchedule.objects.get() == schedule
     assert PeriodicTask.objects.count() == 2
 
     PeriodicTask.objects.get(name="first").delete()
-    assert browser.post(url, {"post": "yes"}).status_code == 302
+    assert client.post(url, {"post": "yes"}).status_code == 302
     assert not IntervalSchedule.objects.exists() and not PeriodicTask.objects.exists()
 
 
-def test_a_task_is_deleted_with_its_options(browser: Client) -> None:
+def test_a_task_is_deleted_with_its_options(client: Client) -> None:
     task = PeriodicTask.objects.create(name="report", task="shop.report", interval=every())
     TaskOptions.objects.create(task=task)
-    assert browser.post(page("periodictask_delete", task.pk), {"post": "yes"}).status_code == 302
+    assert client.post(page("periodictask_delete", task.pk), {"post": "yes"}).status_code == 302
     assert not PeriodicTask.objects.exists() and not TaskOptions.objects.exists()
     assert IntervalSchedule.objects.exists()
 
@@ -303,10 +303,10 @@ def fill(count: int) -> None:
     "model",
     [PeriodicTask, IntervalSchedule, CrontabSchedule, ClockedSchedule, Occurrence, TaskState, Beat],
 )
-def test_a_list_takes_the_same_queries_however_long(browser: Client, model: Any) -> None:
+def test_a_list_takes_the_same_queries_however_long(client: Client, model: Any) -> None:
     def queries() -> int:
         with CaptureQueriesContext(vendors.connection("default")) as seen:
-            response = browser.get(page(f"{model._meta.model_name}_changelist"))
+            response = client.get(page(f"{model._meta.model_name}_changelist"))
         assert response.status_code == 200
         assert len(response.context["cl"].result_list) == min(model.objects.count(), 50)
         return len(seen)
@@ -319,7 +319,7 @@ def test_a_list_takes_the_same_queries_however_long(browser: Client, model: Any)
 
 
 @pytest.mark.parametrize("use_tz", [True, False])
-def test_the_list_shows_what_is_next_and_what_is_set_aside(browser: Client, use_tz: bool) -> None:
+def test_the_list_shows_what_is_next_and_what_is_set_aside(client: Client, use_tz: bool) -> None:
     good = PeriodicTask.objects.create(name="good", task="shop.report", crontab=CrontabSchedule.objects.create())
     bad = PeriodicTask.objects.create(name="bad", task="shop.report", interval=every())
     unplanned = PeriodicTask.objects.create(name="new", task="shop.report", interval=every())
@@ -328,7 +328,7 @@ def test_the_list_shows_what_is_next_and_what_is_set_aside(browser: Client, use_
     TaskState.objects.filter(pk=unplanned.pk).delete()
     TaskState.objects.filter(pk=good.pk).update(due_at=AT)
     with override_settings(USE_TZ=use_tz, TIME_ZONE="Europe/Paris"):
-        text = browser.get(page("periodictask_changelist")).content.decode()
+        text = client.get(page("periodictask_changelist")).content.decode()
     assert "2026-03-28 10:00:00" in text
     assert "set aside" in text and "schedule: the task has no schedule" in text
     assert "every 30 seconds" in text
@@ -340,25 +340,25 @@ def _empty(task: PeriodicTask) -> None:
         cursor.execute("UPDATE django_celery_beat_periodictask SET interval_id = NULL WHERE id = %s", [task.pk])
 
 
-def test_rows_of_tasks_that_are_gone_stay_readable(browser: Client) -> None:
+def test_rows_of_tasks_that_are_gone_stay_readable(client: Client) -> None:
     fill(1)
     PeriodicTask.objects.all().delete()
     for model in (Occurrence, TaskState):
         name = model._meta.model_name
-        response = browser.get(page(f"{name}_changelist"))
+        response = client.get(page(f"{name}_changelist"))
         assert len(response.context["cl"].result_list) == 3
         one = model._base_manager.values_list("pk", flat=True).first()
-        assert browser.get(page(f"{name}_change", one)).status_code == 200
+        assert client.get(page(f"{name}_change", one)).status_code == 200
 
 
-def test_the_engines_tables_are_only_read(browser: Client) -> None:
+def test_the_engines_tables_are_only_read(client: Client) -> None:
     fill(1)
     for model in (Occurrence, TaskState, Beat):
         name, one = model._meta.model_name, model._base_manager.values_list("pk", flat=True).first()
         before = list(model._base_manager.values())
-        assert browser.get(page(f"{name}_change", one)).status_code == 200
-        assert browser.post(page(f"{name}_change", one), {"version": "7"}).status_code == 403
-        assert browser.post(page(f"{name}_delete", one), {"post": "yes"}).status_code == 403
+        assert client.get(page(f"{name}_change", one)).status_code == 200
+        assert client.post(page(f"{name}_change", one), {"version": "7"}).status_code == 403
+        assert client.post(page(f"{name}_delete", one), {"post": "yes"}).status_code == 403
         assert list(model._base_manager.values()) == before
 
 

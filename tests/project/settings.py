@@ -55,6 +55,7 @@ INSTALLED_APPS = [
     "tests.project.shop",
 ]
 MIDDLEWARE = [
+    "tests.project.csp.StrictPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

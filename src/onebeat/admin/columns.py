@@ -53,15 +53,12 @@ class TaskColumns:
         state = getattr(task, "onebeat_state", None)
         return None if state is None else _labelled(_("next run"), time_tag(state.due_at, now_of(task)))
 
-    @admin.display(description=_("last run"), ordering="last_run_at")
-    def last_outcome(self, task: PeriodicTask) -> Any:
-        """When it ran last, and what became of that."""
-        return _labelled(_("last run"), outcomes.last(getattr(task, "onebeat_recent", []), now_of(task)))
-
-    @admin.display(description=_("last 30"))
-    def marks(self, task: PeriodicTask) -> SafeString:
-        """The newest occurrences as a picture."""
-        return outcomes.marks(getattr(task, "onebeat_recent", []))
+    @admin.display(description=_("last runs"), ordering="last_run_at")
+    def last_runs(self, task: PeriodicTask) -> SafeString:
+        """When it ran last and what became of that, and its newest occurrences as a picture."""
+        found = getattr(task, "onebeat_recent", [])
+        newest = _labelled(_("last run"), outcomes.last(found, now_of(task)))
+        return format_html("{}{}", newest or "", outcomes.marks(found))
 
     @admin.display(description=_("status"))
     def status_badge(self, task: PeriodicTask) -> SafeString:

@@ -150,7 +150,7 @@ class PeriodicTaskForm(TaskForm):
             return []
         task = registered.tasks().get(name)
         if task is None:
-            if registered.known(name):
+            if name in registered.names():
                 return []
             return [("task", gettext("No task of this name is registered here. A worker may know it all the same."))]
         args, kwargs = (secrets.read(self.cleaned_data.get(field)) for field in ("args", "kwargs"))

@@ -94,13 +94,11 @@ class OccurrenceAdmin(ReadOnlyAdmin):
         text = search_term.strip()
         if not text:
             return queryset, False
-        names = PeriodicTask.objects.filter(name__icontains=text).order_by("name")
-        wanted = Q(task_id__in=list(names.values_list("pk", flat=True)[:_TASKS]))
         if (key := _uuid(text)) is not None:
-            wanted |= Q(celery_task_id=key)
-        elif not names:
-            wanted = Q(task_name=text)
-        return queryset.filter(wanted), False
+            return queryset.filter(celery_task_id=key), False
+        named = PeriodicTask.objects.filter(name__icontains=text).values_list("pk", flat=True)
+        tasks = list(named[:_TASKS])
+        return queryset.filter(Q(task_id__in=tasks) if tasks else Q(task_name=text)), False
 
     @admin.display(description=_("nominal time"), ordering="due_at")
     def nominal(self, one: Occurrence) -> str:

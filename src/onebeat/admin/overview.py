@@ -32,7 +32,7 @@ def view(model_admin: Any, request: Any) -> Any:
     if not model_admin.has_view_or_change_permission(request):
         raise PermissionDenied
     using = model_admin.get_queryset_db()
-    names = registered.tasks()
+    names = registered.names()
     found = dashboard.dashboard(using, names)
     ahead = load.ahead(using)
     context = {

@@ -21,9 +21,9 @@ def tasks() -> dict[str, Any]:
     return {name: task for name, task in current_app.tasks.items() if not name.startswith("celery.")}
 
 
-def known(name: str) -> bool:
-    """Whether the app has a task of this name, one of Celery's own included."""
-    return name in tasks() or name in current_app.tasks
+def names() -> set[str]:
+    """The names of all registered tasks, Celery's own included."""
+    return {*tasks(), *current_app.tasks}
 
 
 def signature(task: Any) -> str:

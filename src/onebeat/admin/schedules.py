@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count, OuterRef, Subquery
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin.listing import ScheduleList
 from onebeat.admin.pages import OurAdmin
 from onebeat.admin.words import schedule_words
-from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 
 
 class ScheduleAdmin(OurAdmin):
@@ -18,10 +18,9 @@ class ScheduleAdmin(OurAdmin):
 
     list_display = ["in_words", "used_by"]
 
-    def get_queryset(self, request: Any) -> Any:
-        """With the number of tasks that use each, counted for the rows of the page alone."""
-        users = PeriodicTask.objects.filter(**{self.model.KIND: OuterRef("pk")}).order_by().values(self.model.KIND)
-        return super().get_queryset(request).annotate(onebeat_users=Subquery(users.annotate(n=Count("pk")).values("n")))
+    def get_changelist(self, request: Any, **kwargs: Any) -> Any:
+        """Our list."""
+        return ScheduleList
 
     @admin.display(description=_("schedule"))
     def in_words(self, schedule: Any) -> str:
@@ -31,7 +30,7 @@ class ScheduleAdmin(OurAdmin):
     @admin.display(description=_("tasks"))
     def used_by(self, schedule: Any) -> int:
         """How many tasks use it."""
-        return int(schedule.onebeat_users or 0)
+        return int(schedule.onebeat_users)
 
 
 @admin.register(IntervalSchedule)

@@ -54,8 +54,7 @@ class PeriodicTaskAdmin(TaskColumns, OurAdmin):
         "status_badge",
         "schedule_in_words",
         "next_run",
-        "last_outcome",
-        "marks",
+        "last_runs",
         "task_and_badge",
     ]
     list_filter = [filters.StatusFilter, filters.KindFilter, "one_off"]

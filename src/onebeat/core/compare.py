@@ -51,21 +51,20 @@ def coming(
 def compare(before: list[datetime], after: list[datetime], count: int) -> list[Run]:
     """What becomes of the coming runs when the times `before` give way to those `after`.
 
-    Both lists hold the next `count` times, fewer when no more follow. Beyond the end of a full list nothing is known,
-    so that only the time is compared that both lists speak of. As many gone as new ones, each nearer to its partner
-    than to the next, count as moved.
+    Both lists hold the next `count` times, fewer when no more follow. As many gone as new ones, each nearer to its
+    partner than the gone ones are to each other, count as moved. Otherwise only the time is compared that both lists
+    speak of: beyond the end of a full one nothing is known.
     """
+    gone, fresh = sorted(set(before) - set(after)), sorted(set(after) - set(before))
+    if gone and len(gone) == len(fresh) and _pairs(gone, fresh):
+        moved = [Run(at, "moved", was) for was, at in zip(gone, fresh, strict=True)]
+        return sorted([*moved, *(Run(at) for at in after if at in before)], key=lambda run: run.at)
     ends = [times[-1] for times in (before, after) if len(times) >= count]
     end = min(ends) if ends else None
     old = [at for at in before if end is None or at <= end]
     new = [at for at in after if end is None or at <= end]
-    gone, fresh = sorted(set(old) - set(new)), sorted(set(new) - set(old))
-    runs = [Run(at) for at in new if at in set(old)]
-    if gone and len(gone) == len(fresh) and _pairs(gone, fresh):
-        runs += [Run(at, "moved", was) for was, at in zip(gone, fresh, strict=True)]
-    else:
-        runs += [Run(at, "gone") for at in gone] + [Run(at, "new") for at in fresh]
-    return sorted(runs, key=lambda run: run.at)
+    fates = {at: Run(at, "gone") for at in old} | {at: Run(at, "same" if at in old else "new") for at in new}
+    return [fates[at] for at in sorted(fates)]
 
 
 def _pairs(gone: list[datetime], fresh: list[datetime]) -> bool:

@@ -6,6 +6,7 @@ Bounded: beyond so many schedules, or so many single tasks, the rest is left out
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, F, Max, Min
@@ -54,7 +55,7 @@ def ahead(using: str) -> Ahead:
             .order_by("-tasks", F(kind))[: SCHEDULES + 1]
         )
         left_out |= len(rows) > SCHEDULES
-        values = of(using, [row[kind] for row in rows])
+        values = of(using, [row[kind] for row in rows], now)
         for row in rows[:SCHEDULES]:
             rule = values.get(row[kind])
             if rule is None:
@@ -78,19 +79,19 @@ def _spread(load: Load, rule: Interval, row: dict[str, Any]) -> int:
     return 0
 
 
-def _cron(using: str, keys: list[Any]) -> dict[Any, Cron]:
+def _cron(using: str, keys: list[Any], now: datetime) -> dict[Any, Cron]:
     rows = CrontabSchedule.objects.using(using).filter(pk__in=keys)
     return _made(rows, lambda row: Cron(*row.value()))
 
 
-def _solar(using: str, keys: list[Any]) -> dict[Any, Solar]:
+def _solar(using: str, keys: list[Any], now: datetime) -> dict[Any, Solar]:
     rows = SolarSchedule.objects.using(using).filter(pk__in=keys)
     return _made(rows, lambda row: Solar(*row.value()))
 
 
-def _interval(using: str, keys: list[Any]) -> dict[Any, Interval]:
+def _interval(using: str, keys: list[Any], now: datetime) -> dict[Any, Interval]:
     rows = IntervalSchedule.objects.using(using).filter(pk__in=keys)
-    return _made(rows, lambda row: Interval.of(row.every, row.period, vendors.now(using)))
+    return _made(rows, lambda row: Interval.of(row.every, row.period, now))
 
 
 def _made(rows: Any, make: Any) -> dict[Any, Any]:
