@@ -42,7 +42,8 @@ def test_a_killed_scheduler_loses_nothing(templates: Templates, spawn: Spawn) ->
             assert not fleet.differences(once=once, copies=BATCH)
             # The whole batch, since nothing tells which of it arrived, and nothing else.
             assert sum(extra_copies(fleet.messages).values()) == BATCH, fleet.place
-            assert {row.claims for row in fleet.ledger()} == {1, 2}
+            # The second victim may have held what the first had lost: then that was claimed a third time.
+            assert {1, 2} <= {row.claims for row in fleet.ledger()} <= {1, 2, 3}, fleet.place
 
 
 def test_a_connection_cut_in_the_middle_of_a_batch(templates: Templates, spawn: Spawn) -> None:

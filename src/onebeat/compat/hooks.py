@@ -14,6 +14,7 @@ from django.db import DEFAULT_DB_ALIAS
 from onebeat.compat.entries import ModelEntry
 from onebeat.dispatch.base import Message, Outcome, Refused
 from onebeat.dispatch.celery import CeleryDispatcher
+from onebeat.dispatch.prepared import Kinds
 from onebeat.engine.messages import OCCURRENCE_HEADER
 from onebeat.models import Occurrence, PeriodicTask
 from onebeat.models.rules import SCHEDULES
@@ -58,7 +59,7 @@ class HookedDispatcher(CeleryDispatcher):
         self._tasks = {key: found[task] for key, task in tasks.items() if task in found}
         return self._each(messages)
 
-    def _send(self, message: Message) -> Outcome:
+    def _send(self, message: Message, kinds: Kinds | None = None) -> Outcome:
         self._task = self._tasks.get(message.options["headers"][OCCURRENCE_HEADER])
         return Refused("the task was deleted meanwhile") if self._task is None else super()._send(message)
 

@@ -13,6 +13,7 @@ from kombu import exceptions
 from kombu.exceptions import OperationalError
 
 from onebeat.dispatch.base import Accepted, Deferred, Message, Outcome, Refused, Unsent
+from onebeat.dispatch.prepared import Kinds
 
 logger = logging.getLogger("onebeat")
 
@@ -53,6 +54,7 @@ class CeleryDispatcher:
         self.stopping: Callable[[], bool] = lambda: False
         self._connection: Any = None
         self._producer: Any = None
+        self._kinds: Kinds | None = None
 
     def ready(self) -> bool:
         if self._producer is not None:
@@ -65,6 +67,7 @@ class CeleryDispatcher:
             self._connection.ensure_connection(max_retries=max(0, len(self._connection.alt) - 1), interval_start=0)
             self._limit_answers(_ANSWER_SECONDS)
             self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
+            self._kinds = Kinds(self.app, self._producer)
         except Exception as error:
             logger.debug("the broker does not answer: %r", error)
             self.close()
@@ -90,7 +93,7 @@ class CeleryDispatcher:
             self._connection.release()
         except Exception as error:
             logger.debug("closing the broker connection: %r", error)
-        self._connection = self._producer = None
+        self._connection = self._producer = self._kinds = None
 
     def _limit_answers(self, seconds: float) -> None:
         """Let a silent AMQP broker end in an error. py-amqp has no option for that: it reads on after a
@@ -123,11 +126,13 @@ class CeleryDispatcher:
         sent.
         """
         outcomes: list[Outcome] = []
+        kinds = self._kinds if self._kinds is not None and self._kinds.usable() else None
         try:
             # Every publish adds a few commands at most: one flush, at the end, whose answer stands for all.
             with self._producer.batch(max_size=8 * len(messages)):
                 # An exception that left this block would discard what is buffered.
-                outcomes += [self._send(message) for message in messages]
+                for message in messages:
+                    outcomes.append(self._send(message, kinds))
         except Exception as error:  # whatever it is, what was in the batch may have arrived
             lost = Unsent(repr(error), alone=False)
             self.close()
@@ -136,18 +141,14 @@ class CeleryDispatcher:
             self.close()
         return outcomes
 
-    def _send(self, message: Message) -> Outcome:
-        task = self.app.tasks.get(message.task)
-        options = {"task_id": message.id, "producer": self._producer, "retry": False, **message.options}
-        expires = options.get("expires")
-        if expires is not None and expires - self.app.now() > _LONGEST_LIFE:
-            # To the worker only: Celery makes of the option a time to live in the broker as well.
-            options["headers"] = {**options.get("headers", {}), "expires": options.pop("expires").isoformat()}
+    def _send(self, message: Message, kinds: Kinds | None = None) -> Outcome:
+        """Publish one message, filled in from one of its kind where `kinds` has one."""
         try:
-            if task is not None:
-                task.apply_async(tuple(message.args), message.kwargs, **options)
+            kind = kinds.of(message) if kinds else None
+            if kind is not None:
+                kind.publish(self._producer, message)
             else:
-                self.app.send_task(message.task, message.args, message.kwargs, **options)
+                self._apply(message)
         except Exception as error:
             if isinstance(error, MessageNacked) or isinstance(error.__cause__, MessageNacked):
                 return Deferred("the broker did not take it: its queue may be full")
@@ -157,6 +158,19 @@ class CeleryDispatcher:
                 self.close()  # the broker closes the channel with its refusal
             return Refused(f"{type(error).__name__}: {error}")
         return Accepted()
+
+    def _apply(self, message: Message) -> None:
+        """Publish one message through Celery."""
+        task = self.app.tasks.get(message.task)
+        options = {"task_id": message.id, "producer": self._producer, "retry": False, **message.options}
+        expires = options.get("expires")
+        if expires is not None and expires - self.app.now() > _LONGEST_LIFE:
+            # To the worker only: Celery makes of the option a time to live in the broker as well.
+            options["headers"] = {**options.get("headers", {}), "expires": options.pop("expires").isoformat()}
+        if task is not None:
+            task.apply_async(tuple(message.args), message.kwargs, **options)
+        else:
+            self.app.send_task(message.task, message.args, message.kwargs, **options)
 
     def _away(self, error: BaseException) -> bool:
         """Whether the broker is to blame and not the message."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from onebeat.core import identity
@@ -16,10 +15,24 @@ from onebeat.store import vendors
 from onebeat.store.definitions import Definition
 
 TABLE = "onebeat_occurrence"
-_COLUMNS = (
-    *("task_id", "task_name", "due_at", "run", "through", "state", "reason", "detail", "celery_task_id"),
-    *("claim", "lease_until", "claims", "beat_id", "decided_at", "sent_at"),
-)
+#: With their PostgreSQL types.
+_COLUMNS = {
+    "task_id": "bigint",
+    "task_name": "text",
+    "due_at": "timestamp",
+    "run": "integer",
+    "through": "timestamp",
+    "state": "text",
+    "reason": "text",
+    "detail": "text",
+    "celery_task_id": "uuid",
+    "claim": "bigint",
+    "lease_until": "timestamp",
+    "claims": "smallint",
+    "beat_id": "bigint",
+    "decided_at": "timestamp",
+    "sent_at": "timestamp",
+}
 _NAMESPACE = "namespace"
 #: Reasons that a later change can take back: the time is planned again and has not been sent.
 TAKEN_BACK = ("edited", "disabled", "quarantined")
@@ -77,7 +90,7 @@ def claim(
         for task, due_at in sends
     }
     rows = [
-        _row(
+        vendors.to_columns(
             using,
             (*(one.task.id, one.task.name, one.due_at, 0, None, Occurrence.State.CLAIMED, "", "", one.celery_task_id),
              *(token, lease_until, 1, beat, now, None)),
@@ -133,7 +146,7 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
         first, last = one.skip.first, one.skip.last
         detail = one.detail or (f"into {one.skip.into.isoformat()}" if one.skip.into else "")
         rows.append(
-            _row(
+            vendors.to_columns(
                 using,
                 (*(one.task.id, one.task.name, first, 0, last if last > first else None),
                  *(Occurrence.State.SKIPPED, one.skip.reason, detail),
@@ -141,14 +154,3 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
             )
         )  # fmt: skip
     vendors.insert_or_lose(using, TABLE, _COLUMNS, rows, ("task_id", "due_at", "run"))
-
-
-def _row(using: str, values: Sequence[Any]) -> list[Any]:
-    link = vendors.connection(using)
-    return [field.get_db_prep_save(value, link) for field, value in zip(_fields(), values, strict=True)]
-
-
-@cache
-def _fields() -> list[Any]:
-    by_column = {field.column: field for field in Occurrence._meta.concrete_fields}
-    return [by_column[name] for name in _COLUMNS]

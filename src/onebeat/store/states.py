@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 from django.db.models.sql.datastructures import BaseTable
@@ -20,6 +21,7 @@ _FIELDS = ("task_id", "version", *_OWN, *COPIED)
 _TYPES = {
     **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark"), "timestamp"),
     "quarantine": "text",
+    **dict.fromkeys(("task_id", "version"), "bigint"),
     **dict.fromkeys(("enabled", "one_off"), "boolean"),
     **dict.fromkeys(("interval", "crontab", "solar", "clocked"), "integer"),
     "rule": "text",
@@ -100,9 +102,9 @@ def delete(using: str, ids: Iterable[int]) -> None:
 
 def insert(using: str, states: Sequence[State]) -> None:
     """Add states; one that another scheduler has just added wins."""
-    columns = ["task_id", "version", *_OWN, *COPIED]
-    rows = [[state.task, state.version, *_values(using, state, columns[2:])] for state in states]
-    vendors.insert_or_lose(using, TABLE, columns, rows, ["task_id"])
+    names = ["task_id", "version", *_OWN, *COPIED]
+    rows = [[state.task, state.version, *_values(using, state)] for state in states]
+    vendors.insert_or_lose(using, TABLE, {name: _TYPES[name] for name in names}, rows, ["task_id"])
 
 
 def write(using: str, states: Sequence[State], *, plan: bool) -> None:
@@ -110,22 +112,28 @@ def write(using: str, states: Sequence[State], *, plan: bool) -> None:
 
     `plan`: also the anchor and the copied definition, which moving on does not change.
     """
-    names = [*_OWN, *COPIED] if plan else [name for name in _OWN if name != "anchor"]
-    columns = {name: _TYPES[name] for name in names}
-    rows = [[state.task, state.version, *_values(using, state, names)] for state in states]
+    own = _OWN if plan else [name for name in _OWN if name != "anchor"]
+    columns = {name: _TYPES[name] for name in (*own, *(COPIED if plan else ()))}
+    if plan:
+        rows = [[state.task, state.version, *_values(using, state)] for state in states]
+    else:
+        rows = [
+            vendors.to_columns(using, (state.task, state.version, *(getattr(state, name) for name in own)))
+            for state in states
+        ]
     vendors.update_rows(using, TABLE, ("task_id", "version"), columns, rows, grows="version")
 
 
-def _values(using: str, state: State, names: Sequence[str]) -> list[Any]:
-    """The state's values for these columns as the database takes them."""
+def _values(using: str, state: State) -> list[Any]:
+    """The state's own values and its copies, as the database takes them: people's columns know local times."""
     link = vendors.connection(using)
-    copied = dict(zip(COPIED, state.copied, strict=True))
-    values: list[Any] = []
-    for name in names:
-        field = TaskState._meta.get_field(name)
-        value = copied[name] if name in copied else getattr(state, name)
-        values.append(field.get_db_prep_save(value, link))  # type: ignore[union-attr]
-    return values
+    copied = [field.get_db_prep_save(value, link) for field, value in zip(_copied_fields(), state.copied, strict=True)]
+    return [*vendors.to_columns(using, [getattr(state, name) for name in _OWN]), *copied]
+
+
+@cache
+def _copied_fields() -> list[Any]:
+    return [TaskState._meta.get_field(name) for name in COPIED]
 
 
 def read(using: str, ids: Iterable[int]) -> dict[int, State]:

@@ -5,11 +5,13 @@ No statement here depends on the state of a session, so that a pooler in transac
 
 from __future__ import annotations
 
+import json
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.db import DatabaseError, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -46,6 +48,21 @@ def to_column(vendor: str, instant: datetime | None) -> Any:
         raise ValueError(f"an instant needs a time zone: {instant!r}")
     naive = instant.astimezone(UTC).replace(tzinfo=None)
     return naive if vendor == "postgresql" else naive.isoformat(sep=" ", timespec="microseconds")
+
+
+def to_columns(using: str, row: Row) -> list[Any]:
+    """A row of plain values, instants and uuids as parameters for columns of the engine's tables.
+
+    Asking each model field costs more than the insert.
+    """
+    link = connection(using)
+    vendor, native = link.vendor, link.features.has_native_uuid_field
+    return [
+        to_column(vendor, value)
+        if isinstance(value, datetime)
+        else (value.hex if isinstance(value, UUID) and not native else value)
+        for value in row
+    ]
 
 
 def from_column(value: Any) -> datetime | None:
@@ -185,14 +202,28 @@ def quoted(using: str, *names: str) -> str:
     return ", ".join(map(connection(using).ops.quote_name, names))
 
 
-def insert_or_lose(using: str, table: str, columns: Sequence[str], rows: Sequence[Row], unique: Sequence[str]) -> None:
+def insert_or_lose(
+    using: str,
+    table: str,
+    columns: Sequence[str] | Mapping[str, str],
+    rows: Sequence[Row],
+    unique: Sequence[str],
+) -> None:
     """Insert `rows`; a row whose `unique` columns are taken is left out. The reader asks afterwards which went in.
 
-    MySQL has no way to ignore one unique key alone, and INSERT IGNORE would hide other errors: the no-op update does.
+    `columns` may map each to its PostgreSQL type: then many rows are quicker there. MySQL has no way to ignore one
+    unique key alone, and INSERT IGNORE would hide other errors: the no-op update does.
     """
     if not rows:
         return
     link = connection(using)
+    if link.vendor == "postgresql" and isinstance(columns, Mapping):
+        source, param = _recordset(link, columns, rows)
+        names = quoted(using, *columns)
+        sql = f"INSERT INTO {quoted(using, table)} ({names}) SELECT {names} FROM {source}"
+        with link.cursor() as cursor:
+            cursor.execute(f"{sql} ON CONFLICT ({quoted(using, *unique)}) DO NOTHING", [param])
+        return
     one = "(" + ", ".join(["%s"] * len(columns)) + ")"
     sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
     if link.vendor == "mysql":
@@ -203,6 +234,16 @@ def insert_or_lose(using: str, table: str, columns: Sequence[str], rows: Sequenc
     with link.cursor() as cursor:
         for part in _parts(link, rows, len(columns)):
             cursor.execute(sql + ", ".join([one] * len(part)) + tail, [value for row in part for value in row])
+
+
+def _recordset(link: BaseDatabaseWrapper, columns: Mapping[str, str], rows: Sequence[Row]) -> tuple[str, str]:
+    """PostgreSQL: `rows` as one source of rows with one JSON parameter, whatever their number.
+
+    A parameter for each value takes the driver longer than the database needs for all of it.
+    """
+    types = ", ".join(f"{link.ops.quote_name(name)} {kind}" for name, kind in columns.items())
+    found = [dict(zip(columns, row, strict=True)) for row in rows]
+    return f"json_to_recordset(%s) AS v({types})", json.dumps(found, default=str)
 
 
 def _parts(link: BaseDatabaseWrapper, rows: Sequence[Row], width: int) -> Iterator[Sequence[Row]]:
@@ -248,7 +289,7 @@ def update_rows(
     using: str,
     table: str,
     key: Sequence[str],
-    columns: dict[str, str],
+    columns: Mapping[str, str],
     rows: Sequence[Row],
     *,
     grows: str = "",
@@ -265,11 +306,15 @@ def update_rows(
     names = [*key, *columns]
     q = link.ops.quote_name
     target = q(table)
-    one = "(" + ", ".join(["%s"] * len(names)) + ")"
     counted = f"{target}.{q(grows)}" if link.vendor == "mysql" else q(grows)
     count = f", {counted} = {target}.{q(grows)} + 1" if grows else ""
     match = " AND ".join(f"{target}.{q(name)} = v.{q(name)}" for name in key)
+    assign = ", ".join(f"{q(name)} = v.{q(name)}" for name in columns)
     with link.cursor() as cursor:
+        if link.vendor == "postgresql":
+            source, param = _recordset(link, {**dict.fromkeys(key, "bigint"), **columns}, rows)
+            cursor.execute(f"UPDATE {target} SET {assign}{count} FROM {source} WHERE {match}", [param])
+            return
         for part in _parts(link, rows, len(names)):
             if link.vendor == "mysql":
                 head = "SELECT " + ", ".join(f"%s AS {q(name)}" for name in names)
@@ -277,13 +322,9 @@ def update_rows(
                 assign = ", ".join(f"{target}.{q(name)} = v.{q(name)}" for name in columns)
                 sql = f"UPDATE ({values}) AS v STRAIGHT_JOIN {target} ON {match} SET {assign}{count}"
             else:
-                values = ", ".join([one] * len(part))
-                cast = link.vendor == "postgresql"
-                assign = ", ".join(
-                    f"{q(name)} = v.{q(name)}" + (f"::{kind}" if cast else "") for name, kind in columns.items()
-                )
+                one = "(" + ", ".join(["%s"] * len(names)) + ")"
                 sql = (
-                    f"WITH v({', '.join(map(q, names))}) AS (VALUES {values}) "
+                    f"WITH v({', '.join(map(q, names))}) AS (VALUES {', '.join([one] * len(part))}) "
                     f"UPDATE {target} SET {assign}{count} FROM v WHERE {match}"
                 )
             cursor.execute(sql, [value for row in part for value in row])

@@ -1,0 +1,145 @@
+"""Messages prepared once for each kind and filled in for each occurrence.
+
+Building a task message through Celery costs several times what publishing it costs, and tasks that are due together
+mostly differ in their id and arguments alone. So Celery builds the first message of a kind, by its own code and with
+all routing, and hands it to a recorder instead of a producer; the others are filled in from what was recorded.
+
+A kind is only prepared when nobody could tell the difference: no receiver of a publish signal, no router but a table,
+no patched or overridden method on the way, no end of life. Anything else takes Celery's own way, message by message.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from celery import Celery, signals
+from celery.app.routes import MapRoute
+from celery.utils.saferepr import saferepr
+
+from onebeat.dispatch.base import Message
+
+#: The options whose values make a kind. A message with another option (`expires`) is not filled in.
+_KIND = ("queue", "exchange", "routing_key", "priority")
+#: Beyond this many kinds a dispatcher forgets them: each may be a queue of its own.
+_MOST = 1000
+#: Up to this length the plain representation of arguments is what Celery's bounded one would be.
+_SHORT = 100
+#: How much of longer ones is shown, as in Celery.
+_LONGEST_SHOWN = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A recorded message: what Celery handed to the producer."""
+
+    body: tuple[Any, ...]
+    options: dict[str, Any]
+    #: Raises `TypeError` for arguments that the task does not take.
+    check: Callable[..., Any] | None
+
+    def publish(self, producer: Any, message: Message) -> None:
+        """Publish `message` as one of this kind."""
+        args = type(self.body[0])(message.args)  # a tuple for a registered task, a list for a name
+        if self.check is not None:
+            self.check(*args, **message.kwargs)
+        headers = {
+            **self.options["headers"],
+            "id": message.id,
+            "root_id": message.id,
+            "argsrepr": _shown(args),
+            "kwargsrepr": _shown(message.kwargs),
+            **message.options.get("headers", {}),
+        }
+        body = (args, message.kwargs, *self.body[2:])
+        producer.publish(body, **{**self.options, "headers": headers, "correlation_id": message.id})
+
+
+class Kinds:
+    """The kinds that one connection has met."""
+
+    def __init__(self, app: Celery, producer: Any) -> None:
+        self._app: Any = app
+        self._producer = producer
+        self._known: dict[Hashable, Kind | None] = {}
+
+    def of(self, message: Message) -> Kind | None:
+        """The kind of `message`; None: it has to go through Celery. Raises what Celery raises for the first of a
+        kind.
+        """
+        options = message.options
+        if any(name not in _KIND and name != "headers" for name in options):
+            return None
+        key = (message.task, *map(options.get, _KIND))
+        if key not in self._known:
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[key] = self._record(message)
+        return self._known[key]
+
+    def usable(self) -> bool:
+        """Whether messages may be filled in at all, as things stand now."""
+        app = self._app
+        listened = signals.before_task_publish, signals.after_task_publish, signals.task_sent
+        return (
+            not any(signal.receivers for signal in listened)
+            and not app.conf.task_send_sent_event
+            and all(isinstance(router, MapRoute) for router in app.amqp.router.routes)
+            and _untouched(app, "send_task", "celery.app.base")
+        )
+
+    def _record(self, message: Message) -> Kind | None:
+        task = self._app.tasks.get(message.task)
+        if task is not None and not (
+            _untouched(task, "apply_async", "celery.app.task")
+            and _untouched(task, "shadow_name", "celery.app.task")
+            and getattr(task, "_dump_pydantic_arguments", None) is None
+        ):
+            return None
+        recorder = _Recorder(self._producer)
+        options = {name: value for name, value in message.options.items() if name in _KIND}
+        options |= {"task_id": message.id, "producer": recorder, "retry": False}
+        if task is not None:
+            task.apply_async(tuple(message.args), message.kwargs, **options)
+        else:
+            self._app.send_task(message.task, message.args, message.kwargs, **options)
+        body, found = recorder.body, recorder.options
+        headers = found.get("headers") or {}
+        if not isinstance(body, tuple) or headers.get("id") != message.id or found.get("correlation_id") != message.id:
+            return None  # another protocol, or a task that runs at once
+        if headers.get("expires") is not None or "expiration" in found:
+            return None
+        # Bound to the channel once: an entity that is not is copied for every message.
+        found["declare"] = [one if one.is_bound else one(recorder.channel) for one in found.get("declare") or ()]
+        checked = task is not None and task.typing
+        return Kind(body, found, getattr(task, "__header__", None) if checked else None)
+
+
+class _Recorder:
+    """Stands in for a producer and keeps what it is given."""
+
+    def __init__(self, producer: Any) -> None:
+        self.connection = producer.connection
+        self.channel = producer.channel
+        self.serializer = producer.serializer
+        self.body: Any = None
+        self.options: dict[str, Any] = {}
+
+    def publish(self, body: Any, **options: Any) -> None:
+        self.body, self.options = body, options
+
+
+def _untouched(owner: Any, name: str, module: str) -> bool:
+    """Whether a method is Celery's own. A wrapper copies the names of what it wraps, but not the globals."""
+    if name in getattr(owner, "__dict__", {}):
+        return False
+    found = getattr(type(owner), name, None)
+    return type(found) is FunctionType and found.__globals__["__name__"] == module
+
+
+def _shown(value: Any) -> str:
+    """Arguments as Celery shows them to people."""
+    text = repr(value)
+    return text if len(text) <= _SHORT else str(saferepr(value, _LONGEST_SHOWN))
