@@ -318,7 +318,8 @@ def visit(there: Any, page: str, of: PeriodicTask) -> Any:
 def test_axe_finds_nothing_serious(tab: Any, scheme: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    one, there = filled(), tab(color_scheme=scheme)
+    # axe sets styles of its own while it looks, which the policy would report.
+    one, there = filled(), tab(color_scheme=scheme, bypass_csp=True)
     for name in PAGES:
         page = visit(there, name, one)
         if name in ("add", "change"):
@@ -330,7 +331,7 @@ def test_axe_finds_nothing_serious(tab: Any, scheme: str) -> None:
             if fault["impact"] in ("serious", "critical")
             for node in fault["nodes"]
         ]
-        assert serious == []
+        assert serious == [], "\n".join(serious)
 
 
 @pytest.mark.parametrize("language", ["en", "fa"])

@@ -74,6 +74,7 @@ class PeriodicTaskForm(TaskForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        kinds.name_parts(self)
         self.schedule: Any = None
         row = self.instance.scheduler if self.instance is not None else None
         self.initial.setdefault("kind", "interval" if row is None else row.KIND)
@@ -203,6 +204,7 @@ class TaskOptionsForm(OptionsForm):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
+        kinds.name_parts(self)
         if "missed" in self.fields:
             choices: Any = self.fields["missed"]
             choices.choices = [

@@ -79,7 +79,6 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     list_filter = [StateFilter, ReasonFilter, SinceFilter]
     list_per_page = 50
     search_fields = ["task_name"]
-    search_help_text = _("Search by the name of the task, or by the id of the message.")
     fields = [
         "task_link", "due", "to", "run", "outcome", "why", "late", "message",
         "claims", "beat_id", "decided", "leased", "sent",

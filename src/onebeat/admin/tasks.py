@@ -59,7 +59,6 @@ class PeriodicTaskAdmin(TaskColumns, OurAdmin):
     ]
     list_filter = [filters.StatusFilter, filters.KindFilter, "one_off"]
     search_fields = ["name", "task", "args", "kwargs"]
-    search_help_text = _("Search by name, task or arguments.")
     list_per_page = 50
     ordering = ["name"]
     readonly_fields = ["next_run", "last_run_at", "total_run_count", "date_changed", "preview", "schedule_in_words"]

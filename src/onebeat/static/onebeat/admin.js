@@ -22,20 +22,30 @@
     }
   }
 
+  /* The rows that hold fields of these names and no others, whatever the theme builds its rows from. */
+  function rowsOf(form, fits) {
+    const rows = new Set();
+    for (const input of [...form.elements].filter((each) => each.name && fits(each.name))) {
+      let row = input;
+      const alone = (box) => [...box.querySelectorAll("[name]")].every((each) => fits(each.name));
+      while (row.parentElement !== form && alone(row.parentElement)) row = row.parentElement;
+      rows.add(row);
+    }
+    return [...rows];
+  }
+
   /* Only the chosen kind's fields are shown. */
   function kinds(form) {
     const radios = form.querySelectorAll('input[name="kind"]');
-    const rows = [...form.querySelectorAll(".ob-schedule .form-row")];
-    const ofKind = (row, kind) => [...row.classList].some((name) => name.startsWith(`field-${kind}_`));
+    const rows = new Map();
+    for (const { value } of radios) rows.set(value, rowsOf(form, (name) => name.startsWith(`${value}_`)));
+    const once = rowsOf(form, (name) => name === "one_off");
     const apply = () => {
       const chosen = form.querySelector('input[name="kind"]:checked');
-      for (const radio of radios) {
-        for (const row of rows.filter((each) => ofKind(each, radio.value))) {
-          row.classList.toggle("ob-away", !chosen || radio.value !== chosen.value);
-        }
+      for (const [kind, own] of rows) {
+        for (const row of own) row.classList.toggle("ob-away", !chosen || kind !== chosen.value);
       }
-      const once = form.querySelector(".form-row.field-one_off");
-      if (once) once.classList.toggle("ob-away", Boolean(chosen) && chosen.value === "clocked");
+      for (const row of once) row.classList.toggle("ob-away", Boolean(chosen) && chosen.value === "clocked");
     };
     for (const radio of radios) radio.addEventListener("change", apply);
     apply();
