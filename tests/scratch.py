@@ -39,14 +39,7 @@ class Scratch:
         """A new Django connection to it, in autocommit, closed after the test. Give each thread its own."""
         from django.db.utils import ConnectionHandler
 
-        connection = ConnectionHandler({"default": self.settings})["default"]
-
-        def ensure_connection() -> None:
-            if connection.connection is None:
-                connection.connect()
-
-        # The class's own is forbidden by pytest-django, for the sake of the default database.
-        connection.ensure_connection = ensure_connection  # type: ignore[method-assign]
+        connection = allowed(ConnectionHandler({"default": self.settings})["default"])
         connection.inc_thread_sharing()
         self._connections.append(connection)
         return connection
@@ -61,6 +54,19 @@ class Scratch:
             for connection in scratch._connections:
                 connection.close()
             kind.drop_database(scratch.name)
+
+
+def allowed(connection: Any) -> Any:
+    """A Django connection that may be used in tests: the class's own `ensure_connection` is forbidden by pytest-django,
+    for the sake of the default database.
+    """
+
+    def ensure_connection() -> None:
+        if connection.connection is None:
+            connection.connect()
+
+    connection.ensure_connection = ensure_connection
+    return connection
 
 
 class Templates:

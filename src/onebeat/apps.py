@@ -27,14 +27,22 @@ class OnebeatConfig(AppConfig):
     verbose_name = _("Periodic Tasks")
 
     def ready(self) -> None:
-        """Register the system checks, and the look at the tables before a `migrate` that adopts them."""
+        """Register the system checks, the look at the tables before a `migrate` that adopts them, and what a worker
+        tells of its tasks.
+        """
         from django.core.checks import Tags, register
-        from django.db.models.signals import pre_migrate
+        from django.db.models.signals import post_migrate, pre_migrate
 
         from onebeat import checks
-        from onebeat.store import adopt
+        from onebeat.celery import worker
+        from onebeat.models import loading
+        from onebeat.store import adopt, migrated
 
+        worker.install()
+        pre_migrate.connect(migrated.migrate_begins, sender=self)
         pre_migrate.connect(adopt.before_migrate, sender=self)
+        post_migrate.connect(migrated.migrate_ended, sender=self)
+        loading.watch()
         register(checks.check_settings)
         register(checks.check_old_distribution)
         register(checks.check_sqlite)

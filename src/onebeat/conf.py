@@ -37,6 +37,14 @@ class Settings:
     sweep_size: int = 1000
     #: Whether `import django_celery_beat` means onebeat. Off, the app's name is `onebeat`, not `django_celery_beat`.
     import_alias: bool = True
+    #: Whether workers record what becomes of each occurrence. Guarded tasks do so in any case.
+    worker_signals: bool = True
+    #: What a guarded task does when the database cannot be asked whether it has run: "run", or "raise" its error.
+    guard_without_database: str = "run"
+
+
+#: The words that a key may have.
+_CHOICES = {"guard_without_database": ("run", "raise")}
 
 
 #: Every message of a batch is named in one statement, and a lost batch is sent again as a whole.
@@ -56,6 +64,10 @@ def problems(raw: Any) -> list[str]:
         if isinstance(fields[key].default, bool):
             if not isinstance(value, bool):
                 found.append(f"{key} must be True or False, not {value!r}")
+            continue
+        if key in _CHOICES:
+            if value not in _CHOICES[key]:
+                found.append(f"{key} must be {' or '.join(map(repr, _CHOICES[key]))}, not {value!r}")
             continue
         whole = isinstance(fields[key].default, int)
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):

@@ -11,7 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import outcomes, status
-from onebeat.admin.listing import WAKE, now_of
+from onebeat.admin.listing import WAKE, beside, now_of
 from onebeat.admin.words import schedule_raw, schedule_words, schedules_of, time_tag
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class TaskColumns:
     @admin.display(description=_("next run"), ordering=WAKE)
     def next_run(self, task: PeriodicTask) -> Any:
         """The next nominal time."""
-        state = getattr(task, "onebeat_state", None)
+        state = beside(task, "onebeat_state")
         return None if state is None else _labelled(_("next run"), time_tag(state.due_at, now_of(task)))
 
     @admin.display(description=_("last runs"), ordering="last_run_at")

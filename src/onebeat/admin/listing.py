@@ -14,7 +14,7 @@ from django.db.models import Count, QuerySet
 
 from onebeat.admin import registered
 from onebeat.models import PeriodicTask
-from onebeat.store import history, vendors
+from onebeat.store import history, migrated, vendors
 
 WAKE = "onebeat_state__wake_at"
 STATE_KEY = "onebeat_state__task_id"
@@ -88,7 +88,7 @@ class TaskList(ChangeList):
         super().get_results(request)
         tasks: list[Any] = list(self.result_list)
         using = self.root_queryset.db
-        found = history.recent(using, [task.pk for task in tasks])
+        found = history.recent(using, [task.pk for task in tasks]) if migrated.complete(using) else {}
         names, now = registered.names(), vendors.now(using)
         for task in tasks:
             task.onebeat_now = now
@@ -120,6 +120,11 @@ class ScheduleList(ChangeList):
         for row in rows:
             row.onebeat_users = counts.get(row.pk, 0)
         self.result_list = rows
+
+
+def beside(task: Any, name: str) -> Any:
+    """The task's state or options, if it was read with them and has any. Never asks the database: it may lack them."""
+    return task._state.fields_cache.get(name)
 
 
 def now_of(task: Any) -> datetime:

@@ -7,7 +7,9 @@ from typing import Any
 
 from django.conf import settings
 from django.core.exceptions import PermissionDenied
+from django.http import HttpResponseRedirect
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -16,7 +18,7 @@ from onebeat.admin import registered, timeline
 from onebeat.admin.pages import alarm
 from onebeat.admin.words import time_tag, zone_name
 from onebeat.models.instants import project_zone
-from onebeat.store import dashboard, load
+from onebeat.store import dashboard, load, migrated
 
 STATES = {
     "at work": _("at work"),
@@ -32,6 +34,8 @@ def view(model_admin: Any, request: Any) -> Any:
     if not model_admin.has_view_or_change_permission(request):
         raise PermissionDenied
     using = model_admin.get_queryset_db()
+    if not migrated.complete(using):
+        return HttpResponseRedirect(reverse("admin:django_celery_beat_periodictask_changelist"))
     names = registered.names()
     found = dashboard.dashboard(using, names)
     ahead = load.ahead(using)

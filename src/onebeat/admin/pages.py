@@ -12,7 +12,7 @@ from django.forms import Media
 from onebeat.admin.listing import BoundedPaginator
 from onebeat.admin.words import time_tag
 from onebeat.models import TaskState
-from onebeat.store import beats, vendors
+from onebeat.store import beats, migrated, vendors
 
 if TYPE_CHECKING:
     AnyAdmin = admin.ModelAdmin[Any]
@@ -24,8 +24,12 @@ SILENCE = timedelta(minutes=1)
 
 
 def alarm(request: Any) -> dict[str, Any] | None:
-    """When a scheduler was last seen, if that is too long ago for tasks to run; None if one is at work."""
+    """What the banner says: that `migrate` has yet to run, or when a scheduler was last seen, if that is too long ago
+    for tasks to run. None if one is at work.
+    """
     using = router.db_for_read(TaskState)
+    if not migrated.complete(using):
+        return {"lacking": True}
     now, seen = vendors.now(using), beats.last_seen(using)
     if seen is not None and now - seen <= SILENCE:
         return None

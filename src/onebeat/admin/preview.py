@@ -15,13 +15,14 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from onebeat.admin import words
+from onebeat.admin.listing import beside
 from onebeat.core import compare
 from onebeat.core.describe import note
 from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import Cron, Recurrence, zone
 from onebeat.models import PeriodicTask
 from onebeat.models.instants import project_zone, to_utc
-from onebeat.store import definitions, states, vendors
+from onebeat.store import definitions, migrated, states, vendors
 
 #: How many coming runs are shown.
 COUNT = 6
@@ -81,7 +82,7 @@ def of_task(task: PeriodicTask, viewer: str, using: str) -> Preview:
 
 def _describe(found: Preview, task: Any, schedule: Any, viewer: str, using: str) -> None:
     now = vendors.now(using)
-    state = states.read(using, [task.pk]).get(task.pk) if task.pk else None
+    state = _state(task, using)
     start = _instant(task.start_time)
     try:
         rule = words.recurrence(schedule, start or (state.anchor if state else now))
@@ -103,7 +104,7 @@ def _describe(found: Preview, task: Any, schedule: Any, viewer: str, using: str)
 
 def _compared(task: Any, ahead: list[datetime], now: datetime, using: str) -> list[compare.Run]:
     """The coming runs beside those that are planned now; a new task has none that could change."""
-    planned = _planned(task, now, using) if task.pk else None
+    planned = _planned(task, now, using) if task.pk and migrated.complete(using) else None
     if planned is None:
         return [compare.Run(at) for at in ahead]
     return compare.compare(planned, ahead, COUNT)
@@ -112,7 +113,7 @@ def _compared(task: Any, ahead: list[datetime], now: datetime, using: str) -> li
 def _planned(task: Any, now: datetime, using: str) -> list[datetime] | None:
     """The next runs of the stored task; None if it has no rule to compare with."""
     stored = definitions.fetch(using, [task.pk]).get(task.pk)
-    state = states.read(using, [task.pk]).get(task.pk)
+    state = _state(task, using)
     if stored is None:
         return None
     if not stored.enabled:
@@ -149,7 +150,7 @@ def _notes(found: Preview, task: Any, schedule: Any, rule: Recurrence, now: date
         found.notes.append(gettext("The task is off: nothing runs until it is enabled."))
     elif not found.rows:
         found.notes.append(gettext("No run lies ahead."))
-    options = getattr(task, "onebeat_options", None) if task.pk else None
+    options = beside(task, "onebeat_options")
     if options is not None and options.paused:
         found.notes.append(gettext("The task is paused: its runs are skipped until it is resumed."))
     if isinstance(rule, Cron):
@@ -180,6 +181,10 @@ def _shared(task: Any, schedule: Any, using: str) -> list[str]:
         len(names),
     )
     return [text % {"names": shown}]
+
+
+def _state(task: Any, using: str) -> states.State | None:
+    return states.read(using, [task.pk]).get(task.pk) if task.pk and migrated.complete(using) else None
 
 
 def _instant(value: Any) -> datetime | None:

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin.listing import beside
 from onebeat.admin.words import shown, zone_name
 from onebeat.models import PeriodicTask
 
@@ -32,7 +33,7 @@ CHOICES = [
 
 def status(task: PeriodicTask, now: datetime) -> Status:
     """The status of a task read with its state and options."""
-    state, options = getattr(task, "onebeat_state", None), getattr(task, "onebeat_options", None)
+    state, options = beside(task, "onebeat_state"), beside(task, "onebeat_options")
     words = dict(CHOICES)
 
     def of(key: str, why: str = "") -> Status:

@@ -13,12 +13,15 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import filters, kinds, overview, preview, secrets
+from onebeat.admin.acting import ACTS
+from onebeat.admin.actions import TaskActions
 from onebeat.admin.columns import TaskColumns
 from onebeat.admin.forms import PeriodicTaskForm, TaskOptionsForm
 from onebeat.admin.listing import TaskList
 from onebeat.admin.pages import OurAdmin
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.rules import SCHEDULES
+from onebeat.store import migrated
 
 if TYPE_CHECKING:
     OptionsInline = admin.StackedInline[TaskOptions, PeriodicTask]
@@ -26,8 +29,6 @@ else:
     OptionsInline = admin.StackedInline
 
 _NAME = "django_celery_beat_periodictask"
-#: Beyond this a list of words in a search is a mistake, and each word is a pass over all rows.
-_MOST_WORDS = 5
 
 
 class TaskOptionsInline(OptionsInline):
@@ -44,7 +45,7 @@ class TaskOptionsInline(OptionsInline):
 
 
 @admin.register(PeriodicTask)
-class PeriodicTaskAdmin(TaskColumns, OurAdmin):
+class PeriodicTaskAdmin(TaskActions, TaskColumns, OurAdmin):
     """A page of the list takes the same number of queries however many tasks are on it, or beyond it."""
 
     form = PeriodicTaskForm
@@ -60,6 +61,7 @@ class PeriodicTaskAdmin(TaskColumns, OurAdmin):
     list_filter = [filters.StatusFilter, filters.KindFilter, "one_off"]
     search_fields = ["name", "task", "args", "kwargs"]
     list_per_page = 50
+    actions = list(ACTS)
     ordering = ["name"]
     readonly_fields = ["next_run", "last_run_at", "total_run_count", "date_changed", "preview", "schedule_in_words"]
     fieldsets = [
@@ -93,8 +95,16 @@ class PeriodicTaskAdmin(TaskColumns, OurAdmin):
     ]
 
     def get_queryset(self, request: Any) -> Any:
-        """With all that the list and a task's text show."""
-        return super().get_queryset(request).select_related(*SCHEDULES, "onebeat_state", "onebeat_options")
+        """With all that the list and a task's text show, as far as `migrate` has made its tables."""
+        rows = super().get_queryset(request).select_related(*SCHEDULES)
+        return rows.select_related("onebeat_state", "onebeat_options") if migrated.complete(rows.db) else rows
+
+    def get_inlines(self, request: Any, obj: Any) -> Any:
+        """The options, once `migrate` has made their table."""
+        inlines = super().get_inlines(request, obj)
+        if migrated.complete(self.get_queryset_db()):
+            return inlines
+        return [one for one in inlines if one.model is not TaskOptions]
 
     def get_changelist(self, request: Any, **kwargs: Any) -> Any:
         """Our list."""
@@ -151,8 +161,17 @@ class PeriodicTaskAdmin(TaskColumns, OurAdmin):
         return [
             path("preview/", view(self.preview_view), name=f"{_NAME}_preview"),
             path("overview/", view(self.overview_view), name=f"{_NAME}_overview"),
+            path("<path:object_id>/act/<slug:name>/", view(self.act_view), name=f"{_NAME}_act"),
             *super().get_urls(),
         ]
+
+    def changeform_view(
+        self, request: Any, object_id: Any = None, form_url: str = "", extra_context: Any = None
+    ) -> Any:
+        """As Django's, with the links to what can be done with the task."""
+        task = self.get_object(request, object_id) if object_id else None
+        context = {"onebeat_acts": self.onebeat_acts(request, task) if task else [], **(extra_context or {})}
+        return super().changeform_view(request, object_id, form_url, context)
 
     def overview_view(self, request: Any) -> HttpResponse:
         """Who is at work, what needs a person, and the load to come."""

@@ -15,7 +15,7 @@ from django.utils.translation import gettext
 
 from onebeat.core.describe import describe
 from onebeat.core.errors import RuleError
-from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
+from onebeat.core.recurrence import Clocked, Interval, Recurrence, Solar
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.rules import SCHEDULES
@@ -61,7 +61,7 @@ def recurrence(schedule: Any, anchor: datetime = _EPOCH) -> Recurrence:
         case IntervalSchedule():
             return Interval.of(schedule.every, schedule.period, anchor)
         case CrontabSchedule():
-            return Cron(*schedule.value())
+            return schedule.recurrence()
         case SolarSchedule():
             return Solar(*schedule.value())
         case ClockedSchedule():

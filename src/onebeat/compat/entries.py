@@ -7,7 +7,6 @@ from typing import Any, ClassVar
 
 from celery import current_app, schedules
 from celery.beat import ScheduleEntry
-from django.core.exceptions import ValidationError
 from kombu.utils.json import loads
 
 from onebeat.compat import declared
@@ -15,8 +14,7 @@ from onebeat.compat.utils import NEVER_CHECK_TIMEOUT
 from onebeat.core import clock
 from onebeat.core.recurrence import Cron, Recurrence
 from onebeat.engine.messages import NAME_HEADER
-from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
-from onebeat.models.celery_schedules import clocked
+from onebeat.models import entries
 from onebeat.models.instants import from_utc, to_utc
 
 #: Seconds until a disabled task is looked at again.
@@ -54,12 +52,7 @@ class RuleSchedule(schedules.BaseSchedule):
 class ModelEntry(_ScheduleEntry):  # type: ignore[misc]
     """An entry made from a task's row. Asking it changes nothing; `save` writes the run state."""
 
-    model_schedules: ClassVar[tuple[tuple[Any, Any, str], ...]] = (
-        (schedules.crontab, CrontabSchedule, "crontab"),
-        (schedules.schedule, IntervalSchedule, "interval"),
-        (schedules.solar, SolarSchedule, "solar"),
-        (clocked, ClockedSchedule, "clocked"),
-    )
+    model_schedules: ClassVar[tuple[tuple[Any, Any, str], ...]] = entries.KINDS
     save_fields: ClassVar[list[str]] = ["last_run_at", "total_run_count", "no_changes"]
 
     def __init__(self, model: Any, app: Any = None) -> None:
@@ -132,11 +125,8 @@ class ModelEntry(_ScheduleEntry):  # type: ignore[misc]
     @classmethod
     def to_model_schedule(cls, schedule: Any) -> tuple[Any, str]:
         """The row for a Celery schedule, and the name of the task's field for it. Raises `ValidationError`."""
-        schedule = schedules.maybe_schedule(schedule)
-        for kind, model, field in cls.model_schedules:
-            if isinstance(schedule, kind):
-                return model.from_schedule(schedule), field
-        raise ValidationError({"schedule": f"{schedule!r}: no kind of schedule that a task can have"})
+        schedule, model, field = entries.kind_of(schedule, cls.model_schedules)
+        return model.from_schedule(schedule), field
 
     @classmethod
     def from_entry(cls, name: str, app: Any = None, **entry: Any) -> ModelEntry:
@@ -147,23 +137,11 @@ class ModelEntry(_ScheduleEntry):  # type: ignore[misc]
         return cls(declared.store(name, cls._unpack_fields(**entry)), app=app)
 
     @classmethod
-    def _unpack_fields(
-        cls,
-        schedule: Any = None,
-        args: Any = None,
-        kwargs: Any = None,
-        relative: Any = None,
-        options: Any = None,
-        **entry: Any,
-    ) -> dict[str, Any]:
-        if relative:
-            raise ValidationError({"relative": "True: a task's interval has its grid from start_time"})
+    def _unpack_fields(cls, schedule: Any = None, options: Any = None, **entry: Any) -> dict[str, Any]:
         fields = {
             **dict.fromkeys(field for _, _, field in cls.model_schedules),
             **cls._unpack_options(**(options or {})),
-            **declared.others(entry),
-            "args": declared.text("args", list(args or [])),
-            "kwargs": declared.text("kwargs", kwargs or {}),
+            **entries.message(**entry),
         }
         # Last: nothing is made for an entry that is refused.
         row, field = cls.to_model_schedule(schedule)
@@ -174,7 +152,7 @@ class ModelEntry(_ScheduleEntry):  # type: ignore[misc]
 
     @classmethod
     def _unpack_options(cls, **options: Any) -> dict[str, Any]:
-        return declared.options(options)
+        return entries.options(options)
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.name} {self.task}(*{self.args}, **{self.kwargs}) {self.schedule}>"

@@ -34,3 +34,28 @@ class SolarUnavailable(RuleError):
 
     def __reduce__(self) -> tuple[type[SolarUnavailable], tuple[()]]:
         return SolarUnavailable, ()
+
+
+class UnknownTask(LookupError):
+    """No task, or no task with the tag, is named so. The text lists names that are near."""
+
+    def __init__(self, name: str, near: list[str]) -> None:
+        self.name = name
+        self.near = near
+        super().__init__(name, near)
+
+    def __str__(self) -> str:
+        hint = f"did you mean {', '.join(map(repr, self.near))}?" if self.near else "no name is near it"
+        return f"there is no task {self.name!r}: {hint}"
+
+
+class KeyTaken(ValueError):
+    """`once(..., if_exists="fail")` with a key that is taken; `state` says what became of the task that has it."""
+
+    def __init__(self, key: str, state: str) -> None:
+        self.key = key
+        self.state = state
+        super().__init__(key, state)
+
+    def __str__(self) -> str:
+        return f"key: {self.key!r} is taken by a task that is {self.state}"

@@ -8,7 +8,7 @@ from django.db import Error, connections
 
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
-from onebeat.store import vendors
+from onebeat.store import migrated, vendors
 
 logger = logging.getLogger("onebeat")
 
@@ -25,6 +25,8 @@ class Loop:
         self.stop = stop
         self._pause = 0.0
         self._broken = False
+        self._migrated = False
+        self._lacking: list[str] = []
 
     def tick(self) -> float:
         """One tick; returns the seconds to wait before the next. The database's errors end here: it is tried again
@@ -32,7 +34,7 @@ class Loop:
         """
         try:
             with self.stop.shield():
-                delay = self.engine.tick()
+                delay = self.engine.tick() if self._ready() else self.engine.settings.poll_interval
         except Error as error:
             return self._failed(error)
         except BaseException:
@@ -62,10 +64,23 @@ class Loop:
             logger.warning("stopped without the database: %r", error)
             self._drop_connection()
 
+    def _ready(self) -> bool:
+        """Whether `migrate` has made what this code needs; said when that changes."""
+        if not self._migrated:
+            before, self._lacking = self._lacking, migrated.lacking(self.engine.using)
+            if self._lacking and self._lacking != before:
+                missing = ", ".join(self._lacking)
+                logger.warning("waiting for `manage.py migrate`, nothing is sent until then; missing: %s", missing)
+            elif before and not self._lacking:
+                logger.warning("the database is migrated: going on")
+            self._migrated = not self._lacking
+        return self._migrated
+
     def _failed(self, error: Error) -> float:
         if vendors.retryable(error):
             logger.info("the database asks to try again: %s", error)
             return _FIRST_PAUSE
+        self._migrated = False  # a table may have gone
         if not self._pause:
             logger.error("the database failed; trying again until it is back: %s", error)
         self._pause = min(max(self._pause * 2, _FIRST_PAUSE), self.engine.settings.poll_interval)

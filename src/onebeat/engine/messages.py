@@ -34,7 +34,7 @@ def message(one: Claimed, now: datetime) -> Message:
     if task.expire_seconds is not None:
         ends.append(now + timedelta(seconds=task.expire_seconds))
     options["expires"] = min(ends, default=None)
-    kept: dict[str, Any] = {name: value for name, value in options.items() if value is not None and value != ""}
+    kept = {**task.more_options(), **{name: value for name, value in options.items() if value not in (None, "")}}
     kept["headers"] = {
         **headers,
         NAME_HEADER: task.name,

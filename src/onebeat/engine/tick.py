@@ -11,7 +11,7 @@ from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsent
 from onebeat.engine.messages import message
 from onebeat.engine.presence import Presence
-from onebeat.store import claim, plan, runstate, settle, states, sweep, vendors, zonedata
+from onebeat.store import byhand, claim, plan, runstate, settle, states, sweep, vendors, zonedata
 from onebeat.store.claim import Batch, Terms
 from onebeat.store.ledger import Claimed
 
@@ -122,6 +122,8 @@ class Engine:
         """Recover and claim batch by batch. Returns whether more is waiting."""
         deadline = clock.monotonic() + _TICK_SECONDS
         terms = self._terms()
+        if byhand.waiting(self.using, now):
+            self._recovered = None
         if self._recovered is None or now - self._recovered > terms.lease / 6:
             batch = claim.lost(self.using, terms)
             lost = sum(one.claims > 1 for one in batch.occurrences)

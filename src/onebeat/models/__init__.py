@@ -1,6 +1,6 @@
 """The tables: what people edit (schedules, tasks, options) and what the engine writes."""
 
-from onebeat.models.engine import Beat, Change, Fact, Occurrence, TaskState
+from onebeat.models.engine import Action, Beat, Change, Fact, Occurrence, TaskState
 from onebeat.models.options import TaskOptions
 from onebeat.models.schedules import (
     DAYS,
@@ -16,6 +16,7 @@ from onebeat.models.schedules import (
     IntervalSchedule,
     SolarSchedule,
 )
+from onebeat.models.takenover import TakenOver
 from onebeat.models.tasks import PeriodicTask, PeriodicTasks
 
 __all__ = [
@@ -27,6 +28,7 @@ __all__ = [
     "SECONDS",
     "SINGULAR_PERIODS",
     "SOLAR_SCHEDULES",
+    "Action",
     "Beat",
     "Change",
     "ClockedSchedule",
@@ -37,6 +39,7 @@ __all__ = [
     "PeriodicTask",
     "PeriodicTasks",
     "SolarSchedule",
+    "TakenOver",
     "TaskOptions",
     "TaskState",
 ]

@@ -1,4 +1,4 @@
-"""What deleting a schedule does to the tasks that use it."""
+"""What deleting a schedule does to the tasks that use it, and deleting a task to its options."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 
 from django.db import models
 from django.db.models.deletion import Collector, ProtectedError
+
+from onebeat.store import hints, migrated
 
 
 def with_its_one_task(collector: Collector, field: Any, sub_objs: Any, using: str) -> None:
@@ -24,6 +26,23 @@ def with_its_one_task(collector: Collector, field: Any, sub_objs: Any, using: st
     if shared:
         raise ProtectedError("several tasks use it", set(shared))
     models.CASCADE(collector, field, sub_objs, using)
+
+
+def if_there(collector: Collector, field: Any, sub_objs: Any, using: str) -> None:
+    """`on_delete` of a table of ours: CASCADE, once `migrate` has made the table."""
+    if migrated.there(using, field.model._meta.db_table):
+        models.CASCADE(collector, field, sub_objs, using)
+
+
+# Django would look for rows before it calls this.
+if_there.lazy_sub_objs = True  # type: ignore[attr-defined]
+
+
+def tell(using: str, done: tuple[int, dict[str, int]]) -> tuple[int, dict[str, int]]:
+    """Let it be known that something was deleted; gives back Django's count."""
+    if done[0]:
+        hints.deleted(using)
+    return done
 
 
 @contextmanager

@@ -6,6 +6,8 @@ Rows of deleted tasks are swept.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from django.db import models
 
 from onebeat.models import fields
@@ -104,6 +106,22 @@ class Occurrence(models.Model):
     )
     decided_at = UTCDateTimeField()
     sent_at = UTCDateTimeField(null=True)
+    # What workers tell, of the newest attempt. `db_default`: an older version inserts rows without them.
+    #: The attempt that has started: 0, then one more for each retry. None: none has, or it was put back.
+    attempt = models.IntegerField(null=True)
+    #: Names the start: whoever holds this number is the attempt and records its end.
+    start = models.BigIntegerField(null=True)
+    started_at = UTCDateTimeField(null=True)
+    #: When the attempt ended. With state `started`: another one follows.
+    finished_at = UTCDateTimeField(null=True)
+    #: The node name of the worker.
+    worker = models.CharField(max_length=255, default="", db_default="", blank=True)
+    #: How the attempt ended, in one word; see `onebeat.store.outcomes.Outcome`.
+    outcome = models.CharField(max_length=12, default="", db_default="", blank=True)
+    #: What it raised, or why it did not run; short.
+    error = models.CharField(max_length=500, default="", db_default="", blank=True)
+    #: How many second copies of an attempt came to a worker.
+    copies = models.IntegerField(default=0, db_default=0)
 
     class Meta:
         app_label = "django_celery_beat"
@@ -120,6 +138,12 @@ class Occurrence(models.Model):
 
     def __str__(self) -> str:
         return f"{self.task_name} at {self.due_at}: {self.state}"
+
+    @property
+    def duration(self) -> timedelta | None:
+        """How long the newest attempt took; None while it runs and when none has run."""
+        began, ended = self.started_at, self.finished_at
+        return ended - began if isinstance(began, datetime) and isinstance(ended, datetime) else None
 
 
 class Change(models.Model):
@@ -187,3 +211,35 @@ class Fact(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}"
+
+
+class Action(models.Model):
+    """Something that a person or a program did to a task by one of the verbs: who, when, why. Append-only."""
+
+    id = models.BigAutoField(primary_key=True)
+    #: When, by the database's clock.
+    at = UTCDateTimeField()
+    #: "pause", "resume", "skip", "run_now", "cancel", "move".
+    verb = models.CharField(max_length=20)
+    #: None: it was done to all tasks at once.
+    task = models.ForeignKey(
+        "django_celery_beat.PeriodicTask",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        null=True,
+        related_name="onebeat_actions",
+    )
+    task_name = models.CharField(max_length=200, default="", blank=True)
+    by = models.CharField(max_length=200, default="", blank=True)
+    why = models.TextField(default="", blank=True)
+    #: What exactly: the instant skipped, the end of the pause, the id of the run.
+    detail = models.TextField(default="", blank=True)
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_action"
+        indexes = [models.Index(fields=["task", "id"], name="onebeat_action_task")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.task_name or 'all tasks'} at {self.at}"

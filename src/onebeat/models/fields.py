@@ -40,6 +40,7 @@ __all__ = [
     "DecimalField",
     "ForeignKey",
     "IntegerField",
+    "OneToOneField",
     "PositiveIntegerField",
     "SmallIntegerField",
     "TextField",
@@ -61,6 +62,7 @@ if TYPE_CHECKING:
         DecimalField,
         ForeignKey,
         IntegerField,
+        OneToOneField,
         PositiveIntegerField,
         SmallIntegerField,
         TextField,
@@ -113,6 +115,7 @@ if not TYPE_CHECKING:
     DateTimeField = ClockTime = _quiet(models.DateTimeField)
     DecimalField = Coordinate = _quiet(models.DecimalField)
     ForeignKey = _quiet(models.ForeignKey)
+    OneToOneField = _quiet(models.OneToOneField)
     IntegerField = WholeNumber = _quiet(models.IntegerField)
     PositiveIntegerField = _quiet(models.PositiveIntegerField)
     SmallIntegerField = _quiet(models.SmallIntegerField)

@@ -10,8 +10,9 @@ from django.db import models, router, transaction
 
 from onebeat.core.catchup import Policy
 from onebeat.models import fields
+from onebeat.models.deletion import if_there
 from onebeat.models.instants import UTCDateTimeField
-from onebeat.store import hints
+from onebeat.store import hints, vendors
 
 
 class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
@@ -57,9 +58,9 @@ class TaskOptions(models.Model):
         SKIP = "skip", "no run for missed times"
         ALL = "all", "a run for each missed time"
 
-    task = models.OneToOneField(
+    task = fields.OneToOneField(
         "django_celery_beat.PeriodicTask",
-        on_delete=models.CASCADE,
+        on_delete=if_there,
         primary_key=True,
         db_constraint=False,
         related_name="onebeat_options",
@@ -82,6 +83,25 @@ class TaskOptions(models.Model):
     paused_until = UTCDateTimeField(null=True, blank=True)
     paused_why = fields.TextField(blank=True, default="")
     paused_by = fields.CharField(max_length=200, blank=True, default="")
+    #: When the present pause began, by the database's clock: what `resume` may catch up.
+    paused_at = UTCDateTimeField(null=True, blank=True, editable=False)
+    #: Who made the task: "once", "code", "admin", or empty for anybody.
+    origin = fields.CharField(max_length=10, blank=True, default="", db_default="", editable=False)
+    tags = fields.CharField(
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        help_text="Words by which tasks are paused together, separated by commas.",
+    )
+    extra = fields.JSONTextField(
+        blank=True,
+        default="{}",
+        db_default="{}",
+        help_text='More options of the message, a JSON object, for example {"time_limit": 60}.',
+    )
+    #: The row this task belongs to, as "app.model:key": deleting it deletes the task.
+    link = fields.CharField(max_length=255, blank=True, default="", db_default="", editable=False)
 
     objects: ClassVar[models.Manager[TaskOptions]] = TaskOptionsQuerySet.as_manager()
 
@@ -90,6 +110,7 @@ class TaskOptions(models.Model):
         db_table = "onebeat_taskoptions"
         verbose_name = "task options"
         verbose_name_plural = "task options"
+        indexes = [models.Index(fields=["link"], name="onebeat_taskoptions_link")]
 
     def __str__(self) -> str:
         return f"options of task {self.task_id}"
@@ -97,6 +118,9 @@ class TaskOptions(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save, and leave a hint for the engine in the same transaction."""
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
+        self.tags = ",".join(sorted(split_tags(self.tags)))
+        if self.paused != (self.paused_at is not None):
+            self.paused_at = vendors.now(using) if self.paused else None
         with transaction.atomic(using=using):
             super().save(*args, **kwargs)
             hints.changed(using, "task", [self.task_id])
@@ -107,6 +131,11 @@ class TaskOptions(models.Model):
         with transaction.atomic(using=using):
             hints.changed(using, "task", [self.task_id])
             return super().delete(using=using, keep_parents=keep_parents)
+
+
+def split_tags(text: str) -> set[str]:
+    """The tags in a text of tags."""
+    return {tag.strip() for tag in text.split(",")} - {""}
 
 
 def policy(

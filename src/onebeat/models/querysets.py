@@ -9,6 +9,7 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 
 from onebeat.models import rules
+from onebeat.models.deletion import tell
 from onebeat.models.edits import clean_values, plain
 from onebeat.store import hints, vendors
 
@@ -80,6 +81,14 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
             return super().update(**kwargs)
 
     update.alters_data = True  # type: ignore[attr-defined]
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """As Django's."""
+        self._for_write = True
+        return tell(self.db, super().delete())
+
+    delete.alters_data = True  # type: ignore[attr-defined]
+    delete.queryset_only = True  # type: ignore[attr-defined]
 
 
 def _once_if_clocked(task: PeriodicTask) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from celery import schedules as celery_schedules
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import models
+from django.db import DEFAULT_DB_ALIAS, models
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,6 +17,7 @@ from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import Cron, Interval, Solar, check_crontab
 from onebeat.models import fields
 from onebeat.models.celery_schedules import ZonedCrontab, clocked
+from onebeat.models.takenover import TakenOver, readings
 from onebeat.models.value import ScheduleQuerySet, ScheduleValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -112,11 +113,16 @@ class IntervalSchedule(ScheduleValue):
     def from_schedule(cls, schedule: Any, period: str = SECONDS) -> IntervalSchedule:
         """The row for a Celery schedule, made if need be, counted in `period` or, where that would lose a part, in
         microseconds. Raises `ValidationError` if neither can hold it."""
+        return cls.objects.get_or_create(**cls.value_of(schedule, period))[0]
+
+    @classmethod
+    def value_of(cls, schedule: Any, period: str = SECONDS) -> dict[str, Any]:
+        """The value of a Celery schedule by field, counted as `from_schedule` counts."""
         run_every = schedule.run_every
         every, rest = divmod(run_every, timedelta(**{period: 1}))
         if rest:
             every, period = run_every // timedelta(microseconds=1), cls.MICROSECONDS
-        return cls.objects.get_or_create(every=every, period=period)[0]
+        return {"every": every, "period": period}
 
     def __str__(self) -> str:
         if self.every == 1:
@@ -186,11 +192,25 @@ class CrontabSchedule(ScheduleValue):
     @property
     def human_readable(self) -> str:
         """The rule in words, in the active language; as it is written where it cannot be read."""
-        fields = (self.minute, self.hour, self.day_of_month, self.month_of_year, self.day_of_week)
         try:
-            return describe(Cron(*fields, self.timezone), gettext)
+            return describe(self.recurrence(), gettext)
         except RuleError:
             return str(self)
+
+    def recurrence(self) -> Cron:
+        """The rule; of a row that was taken over, as Celery read it. Raises `RuleError` if there is none."""
+        taken_over = self._reading()
+        return Cron(*self.value()) if taken_over is None else taken_over.cron()
+
+    def keeps_reading(self) -> bool:
+        """Whether this is a row that was taken over, unchanged, whose meaning is not what its text says."""
+        taken_over = self._reading()
+        return taken_over is not None and bool(taken_over.meaning)
+
+    def _reading(self) -> TakenOver | None:
+        if self._state.adding or self.pk is None:
+            return None
+        return readings(self._state.db or DEFAULT_DB_ALIAS, {self.pk: self.value()}).get(self.pk)
 
     @property
     def schedule(self) -> ZonedCrontab:
@@ -202,14 +222,19 @@ class CrontabSchedule(ScheduleValue):
     @classmethod
     def from_schedule(cls, schedule: Any) -> CrontabSchedule:
         """The row for a Celery crontab, made if need be."""
-        return cls.objects.get_or_create(
-            minute=schedule._orig_minute,
-            hour=schedule._orig_hour,
-            day_of_month=schedule._orig_day_of_month,
-            month_of_year=schedule._orig_month_of_year,
-            day_of_week=schedule._orig_day_of_week,
-            timezone=schedule.tz,
-        )[0]
+        return cls.objects.get_or_create(**cls.value_of(schedule))[0]
+
+    @classmethod
+    def value_of(cls, schedule: Any) -> dict[str, Any]:
+        """The value of a Celery crontab by field, as it was written."""
+        return {
+            "minute": schedule._orig_minute,
+            "hour": schedule._orig_hour,
+            "day_of_month": schedule._orig_day_of_month,
+            "month_of_year": schedule._orig_month_of_year,
+            "day_of_week": schedule._orig_day_of_week,
+            "timezone": schedule.tz,
+        }
 
     def __str__(self) -> str:
         texts = (self.minute, self.hour, self.day_of_month, self.month_of_year, self.day_of_week)
@@ -259,7 +284,12 @@ class SolarSchedule(ScheduleValue):
     @classmethod
     def from_schedule(cls, schedule: Any) -> SolarSchedule:
         """The row for a Celery solar schedule, made if need be."""
-        return cls.objects.get_or_create(event=schedule.event, latitude=schedule.lat, longitude=schedule.lon)[0]
+        return cls.objects.get_or_create(**cls.value_of(schedule))[0]
+
+    @classmethod
+    def value_of(cls, schedule: Any) -> dict[str, Any]:
+        """The value of a Celery solar schedule by field."""
+        return {"event": schedule.event, "latitude": schedule.lat, "longitude": schedule.lon}
 
     def __str__(self) -> str:
         return f"{self.get_event_display()} ({self.latitude}, {self.longitude})"
@@ -295,10 +325,15 @@ class ClockedSchedule(ScheduleValue):
     @classmethod
     def from_schedule(cls, schedule: Any) -> ClockedSchedule:
         """The row for an instant, made if need be: a datetime, or anything with a `clocked_time`."""
+        return cls.objects.get_or_create(**cls.value_of(schedule))[0]
+
+    @classmethod
+    def value_of(cls, schedule: Any) -> dict[str, Any]:
+        """The instant by field. Raises `ValidationError` for what is none."""
         instant = getattr(schedule, "clocked_time", schedule)
         if not isinstance(instant, datetime):
             raise ValidationError({"clocked_time": f"an instant is needed, not {instant!r}"})
-        return cls.objects.get_or_create(clocked_time=instant)[0]
+        return {"clocked_time": instant}
 
     def __str__(self) -> str:
         return str(self.clocked_time)

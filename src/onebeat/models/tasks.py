@@ -10,7 +10,7 @@ from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.models import fields, rules
-from onebeat.models.deletion import with_its_one_task
+from onebeat.models.deletion import tell, with_its_one_task
 from onebeat.models.edits import SAVE_ARGUMENTS, for_form
 from onebeat.models.querysets import UNPLANNED, PeriodicTaskQuerySet
 from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
@@ -185,6 +185,11 @@ class PeriodicTask(models.Model):
             super().save(**kwargs)
             if touched is None or set(touched) - UNPLANNED:
                 hints.changed(using, "task", [self.pk])
+
+    def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
+        """As Django's."""
+        using = using or router.db_for_write(type(self), instance=self)
+        return tell(using, super().delete(using, keep_parents))
 
 
 class PeriodicTasks(models.Model):

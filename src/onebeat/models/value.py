@@ -13,8 +13,9 @@ from django.db import IntegrityError, models, router, transaction
 from django.db.models import signals
 
 from onebeat.core.errors import RuleError
-from onebeat.models.deletion import naming_tasks
+from onebeat.models.deletion import naming_tasks, tell
 from onebeat.models.edits import SAVE_ARGUMENTS, clean_values, edit, for_form, plain, taken
+from onebeat.models.loading import load
 from onebeat.store import hints, unique, vendors
 
 S = TypeVar("S", bound="ScheduleValue")
@@ -99,7 +100,8 @@ class ScheduleQuerySet(models.QuerySet[S]):
 
     def bulk_update(self, objs: Iterable[S], fields: Iterable[str], batch_size: int | None = None) -> int:
         """As Django's. Raises `ValidationError` for a value that is no schedule or that another row holds."""
-        instances, names = list(objs), list(fields)
+        names = list(fields)
+        instances = [one for one in objs if is_child(self.model) or not one.keeps_reading()]
         for instance in instances:
             instance.clean_value()
         self._for_write = True
@@ -129,8 +131,9 @@ class ScheduleQuerySet(models.QuerySet[S]):
 
     def delete(self) -> tuple[int, dict[str, int]]:
         """As Django's. Raises `ProtectedError`, naming them, if several tasks use one of the schedules."""
+        self._for_write = True
         with naming_tasks(self.model):
-            return super().delete()
+            return tell(self.db, super().delete())
 
     delete.alters_data = True  # type: ignore[attr-defined]
     delete.queryset_only = True  # type: ignore[attr-defined]
@@ -172,6 +175,10 @@ class ScheduleValue(models.Model):
     def check_rule(self) -> None:
         """Raise `RuleError` if the fields, each valid, are no rule together."""
 
+    def keeps_reading(self) -> bool:
+        """Whether this is a row that was taken over, unchanged, whose meaning is not what its text says."""
+        return False
+
     def clean_value(self) -> None:
         """Bring the value to its canonical form. Raises `ValidationError` on each field that is wrong."""
         errors: dict[str, Any] = {}
@@ -193,6 +200,9 @@ class ScheduleValue(models.Model):
 
     def clean_fields(self, exclude: Any = None) -> None:
         """Part of `full_clean`: the rule as a whole too."""
+        if self.keeps_reading():  # tidying the text would end it
+            super().clean_fields({*(exclude or ()), *self.VALUE})
+            return
         super().clean_fields(exclude)
         with for_form(self, exclude):
             self.clean_value()
@@ -203,9 +213,14 @@ class ScheduleValue(models.Model):
             super().validate_unique(exclude)
 
     def validate_constraints(self, exclude: Any = None) -> None:
-        """As `validate_unique`."""
-        if not self._state.adding:
+        """As `validate_unique`; a row that keeps its value passes, though old duplicates of it are not merged yet."""
+        if self._state.adding:
+            return
+        try:
             super().validate_constraints(exclude)
+        except ValidationError:
+            if self._stored(self._state.db or router.db_for_write(type(self), instance=self)) != self.value():
+                raise
 
     def unique_error_message(self, model_class: Any, unique_check: Any) -> ValidationError:
         """As Django's; for the value, it names the row that holds it."""
@@ -227,7 +242,8 @@ class ScheduleValue(models.Model):
         if names is not None and not set(names) & set(self.VALUE):
             super().save(**kwargs)
             return
-        self.clean_value()
+        if not self.keeps_reading():
+            self.clean_value()
         if is_child(type(self)):
             with vendors.writing(using):
                 super().save(**kwargs)
@@ -249,8 +265,25 @@ class ScheduleValue(models.Model):
 
     def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """As Django's. Raises `ProtectedError`, naming them, if several tasks use it."""
+        using = using or router.db_for_write(type(self), instance=self)
         with naming_tasks(type(self)):
-            return super().delete(using, keep_parents)
+            return tell(using, super().delete(using, keep_parents))
+
+    def _save_table(
+        self,
+        raw: bool = False,
+        cls: Any = None,
+        force_insert: Any = False,
+        force_update: bool = False,
+        using: str | None = None,
+        update_fields: Any = None,
+    ) -> bool:
+        """Part of Django's saving, raw for a fixture, which does not come through `save`."""
+        using = using or router.db_for_write(type(self), instance=self)
+        if raw and not is_child(type(self)) and load(self, using):
+            return True
+        done: bool = super()._save_table(raw, cls, force_insert, force_update, using, update_fields)  # type: ignore[misc]
+        return done
 
     def _stored(self, using: str) -> tuple[Any, ...] | None:
         return type(self)._base_manager.using(using).filter(pk=self.pk).values_list(*self.VALUE).first()

@@ -19,7 +19,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import AddConstraint
 
 from onebeat.core import clock
-from onebeat.store import catalog, constrain, merge, vendors
+from onebeat.store import catalog, constrain, merge, readings, vendors
 from onebeat.store.merge import Report, Table
 
 LABEL = "django_celery_beat"
@@ -33,6 +33,10 @@ VALUES: dict[str, tuple[str, ...]] = {
 #: The engine's copies of definitions follow a merge, so that it does not look like somebody's edit.
 _COPIES = "onebeat_taskstate"
 _FACTS = "onebeat_fact"
+_TASKS = f"{LABEL}_periodictask"
+_READINGS = "readings"
+#: The fact that the crontab rows of this database have not been read as Celery read them yet.
+_TO_READ = "crontabs_to_read"
 _SECONDS_BETWEEN_LINES = 5.0
 #: How often the constraint is tried beside writers who insert duplicates meanwhile.
 _TRIES = 3
@@ -130,21 +134,23 @@ def check(using: str) -> dict[str, Any]:
     registry = loader.project_state([key for key in loader.applied_migrations if key in loader.graph.nodes]).apps
     found: dict[str, Any] = {"stops": obstacles(using, registry)}
     for one in waiting(using, registry) if not found["stops"] else ():
-        report, (foreseen, shown) = _tried(one, lambda one=one: _foreseen(one))  # type: ignore[misc]
+        report, (foreseen, shown, read) = _tried(one, lambda one=one: _foreseen(one))  # type: ignore[misc]
         report.add(foreseen)
         found[one.kind] = _as_json(report, shown)
+        if read.get("rows"):
+            found[_READINGS] = read
     return found
 
 
-def _foreseen(one: Table) -> tuple[Report, list[dict[str, Any]]]:
+def _foreseen(one: Table) -> tuple[Report, list[dict[str, Any]], dict[str, Any]]:
     report = merge.foreseen(one)
-    return report, _shown(one, report)
+    return report, _shown(one, report), readings.foreseen(one, _TASKS) if one.kind == "crontab" else {}
 
 
 def _shown(one: Table, report: Report) -> list[dict[str, Any]]:
     """The rows that stand for others, those with the most first, and how many tasks share each."""
     keys = [key for key, _ in report.kept.most_common(merge.NAMED)]
-    texts, tasks = merge.values(one, keys), merge.sharing(one, keys, f"{LABEL}_periodictask")
+    texts, tasks = merge.values(one, keys), merge.sharing(one, keys, _TASKS)
     return [
         {"id": key, "value": texts[key], "merged": report.kept[key], "tasks": tasks[key]}
         for key in keys if key in texts
@@ -158,9 +164,6 @@ def _as_json(report: Report, shown: list[dict[str, Any]]) -> dict[str, Any]:
         "groups": len(report.kept),
         "kept": shown,
         "repointed": dict(report.repointed),
-        "read_otherwise": [
-            {"id": key, "value": text, "why": why} for key, (text, why) in sorted(report.read_otherwise.items())
-        ],
     }
 
 
@@ -242,17 +245,42 @@ def _teller() -> Callable[[str], None]:
 
 def _record(one: Table, report: Report) -> None:
     """Keep the report in the database, joined with that of an earlier run that was stopped."""
-    if not (report.respelled or report.merged or report.read_otherwise):
+    if one.kind == "crontab":
+        _remember(one.using, _TO_READ, "every row that is there was made before the take-over")
+    if not (report.respelled or report.merged):
         return
     name = f"adopted_{one.kind}"
     for (text,) in one.rows(f"SELECT value FROM {one.quoted(_FACTS)} WHERE name = %s", [name]):
         old = json.loads(text)
         kept = Counter({row["id"]: row["merged"] for row in old["kept"]})
         report.add(Report(old["respelled"], old["merged"], kept, Counter(old["repointed"])))
-    text = json.dumps(_as_json(report, _shown(one, report)))
-    with vendors.short_transaction(one.using), vendors.connection(one.using).cursor() as cursor:
-        cursor.execute(f"DELETE FROM {one.quoted(_FACTS)} WHERE name = %s", [name])
-        cursor.execute(f"INSERT INTO {one.quoted(_FACTS)} (name, value) VALUES (%s, %s)", [name, text])
+    _remember(one.using, name, json.dumps(_as_json(report, _shown(one, report))))
+
+
+def _remember(using: str, name: str, value: str) -> None:
+    """Write a fact; an empty one is dropped."""
+    facts = vendors.quoted(using, _FACTS)
+    with vendors.short_transaction(using), vendors.connection(using).cursor() as cursor:
+        cursor.execute(f"DELETE FROM {facts} WHERE name = %s", [name])
+        if value:
+            cursor.execute(f"INSERT INTO {facts} (name, value) VALUES (%s, %s)", [name, value])
+
+
+def keep_readings(registry: Apps, schema_editor: Any) -> None:
+    """The migration's step after the tables are taken over: crontab rows keep the meaning that Celery gave them.
+
+    Rows that were made under an onebeat which did not do this yet keep the meaning that it gave them.
+    """
+    using = schema_editor.connection.alias
+    one = table(using, "crontab", registry)
+    if not one.rows(f"SELECT 1 FROM {one.quoted(_FACTS)} WHERE name = %s", [_TO_READ]):
+        return
+    kept, rows = readings.odd(one)
+    if rows:
+        _remember(using, f"adopted_{_READINGS}", json.dumps(readings.as_json(one, _TASKS, kept, rows)))
+        readings.keep(one, rows)
+        readings.disable(one, _TASKS, rows)
+    _remember(using, _TO_READ, "")
 
 
 def recorded(using: str) -> dict[str, Any]:
@@ -272,7 +300,7 @@ def lines(found: dict[str, Any], *, done: bool) -> list[str]:
     would = "" if done else "would be "
     told = [f"STOPS: {line}" for line in found.get("stops", ())]
     for kind, one in found.items():
-        if kind == "stops":
+        if kind in ("stops", _READINGS):
             continue
         told.append(
             f"{kind}: {one['merged']} duplicates of {one['groups']} rows {would}merged, {one['respelled']} rows "
@@ -283,5 +311,5 @@ def lines(found: dict[str, Any], *, done: bool) -> list[str]:
             f"  {kind} {row['id']} ({row['value']}) stands for {row['merged']} more, used by {row['tasks']} tasks"
             for row in one["kept"]
         ]
-        told += [f"  {kind} {row['id']} ({row['value']}): {row['why']}" for row in one["read_otherwise"]]
+    told += readings.lines(found.get(_READINGS, {}), done=done)
     return told or ["nothing to merge"]

@@ -17,7 +17,7 @@ from django.db.models.functions import Least
 from onebeat.core import catchup
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Occurrence
-from onebeat.store import definitions, ledger, plan, states, vendors
+from onebeat.store import byhand, definitions, ledger, plan, states, vendors
 from onebeat.store.definitions import BadDefinition, Definition
 from onebeat.store.ledger import Claimed, Skipped
 from onebeat.store.states import State
@@ -150,7 +150,11 @@ def lost(using: str, terms: Terms) -> Batch:
         keep: list[int] = []
         for row in rows:
             definition = found.get(row.task_id)
-            verdict = _settled(definition, planned.get(row.task_id), row, now, missed_before)
+            verdict = (
+                byhand.verdict(definition)
+                if row.run
+                else _settled(definition, planned.get(row.task_id), row, now, missed_before)
+            )
             if verdict or definition is None:
                 _skip(using, row, *(verdict or ("cancelled", "the task is gone")))
                 continue

@@ -10,21 +10,24 @@ from decimal import Decimal
 from typing import Any
 
 from django.db import DataError
+from django.db.models import CharField, ExpressionWrapper, F
 
 from onebeat.core.catchup import DEFAULT, Policy
 from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
 from onebeat.models import PeriodicTask
 from onebeat.models.instants import to_utc
 from onebeat.models.options import policy
+from onebeat.models.takenover import TakenOver, readings
 
-_FIELDS = (
+_FIELDS: tuple[Any, ...] = (
     *("id", "name", "task", "args", "kwargs", "headers", "queue", "exchange", "routing_key", "priority"),
     *("expires", "expire_seconds", "one_off", "start_time", "enabled", "last_run_at", "total_run_count"),
     *("interval_id", "crontab_id", "solar_id", "clocked_id"),
     *("interval__every", "interval__period", "clocked__clocked_time"),
     *("solar__event", "solar__latitude", "solar__longitude"),
     *("crontab__minute", "crontab__hour", "crontab__day_of_month"),
-    *("crontab__month_of_year", "crontab__day_of_week", "crontab__timezone"),
+    *("crontab__month_of_year", "crontab__day_of_week"),
+    ExpressionWrapper(F("crontab__timezone"), CharField()),  # the name as it is written, which the sweep compares
     *(
         "onebeat_options__task_id",
         "onebeat_options__missed",
@@ -32,6 +35,7 @@ _FIELDS = (
         "onebeat_options__jitter_seconds",
     ),
     *("onebeat_options__paused", "onebeat_options__paused_until"),
+    "onebeat_options__extra",
 )
 
 #: The values that a plan depends on, in the order of `TaskState`'s columns of the same names.
@@ -39,6 +43,9 @@ COPIED = (
     *("enabled", "one_off", "interval", "crontab", "solar", "clocked"),
     *("rule", "clocked_time", "start_time", "expires"),
 )
+
+#: What the rule's text ends with if the row keeps the meaning that Celery gave it.
+AS_CELERY = " celery"
 
 #: What a value that no column of its kind should hold may raise on its way here: SQLite takes any value in any column,
 #: PostgreSQL an infinite timestamp.
@@ -85,14 +92,18 @@ class Definition:
     longitude: Decimal | None
     cron: tuple[Any, ...]
     policy: Policy
+    #: More options of the message, as JSON text.
+    extra: str = "{}"
     #: Why the row could not even be read; then only `id` and `name` are its own.
     broken: str = ""
+    #: What Celery made of the crontab row, where that is not what it says.
+    reading: TakenOver | None = None
 
     @property
     def rule(self) -> str:
         """The schedule's value as text, the same that the sweep computes in SQL; empty for a clocked one."""
         if self.crontab is not None:
-            return " ".join(map(str, self.cron))
+            return " ".join(map(str, self.cron)) + (AS_CELERY if self.reading else "")
         if self.interval is not None:
             return f"{self.every} {self.period}"
         if self.solar is not None and self.latitude is not None and self.longitude is not None:
@@ -124,7 +135,7 @@ class Definition:
             )
         try:
             if self.crontab is not None:
-                return Cron(*self.cron)
+                return Cron(*self.cron) if self.reading is None else self.reading.cron()
             if self.interval is not None:
                 return Interval.of(self.every, self.period, self.starts() or anchor)  # type: ignore[arg-type]
             if self.solar is not None:
@@ -147,11 +158,17 @@ class Definition:
             _decoded("headers", self.headers, dict),
         )
 
+    def more_options(self) -> dict[str, Any]:
+        """`extra` decoded. Raises `BadDefinition`."""
+        found: dict[str, Any] = _decoded("extra", self.extra, dict)
+        return found
+
     def check(self, anchor: datetime) -> Recurrence:
         """The task's recurrence if the task could be sent; raises `BadDefinition` otherwise."""
         if self.broken:
             raise BadDefinition(self.broken)
         self.arguments()
+        self.more_options()
         if self.clocked is not None and not self.one_off:
             raise BadDefinition("one_off: a clocked task runs once; set one_off")
         return self.recurrence(anchor)
@@ -174,7 +191,8 @@ def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
     """
     rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(ids))
     try:
-        return {row[0]: _definition(row) for row in rows.values_list(*_FIELDS)}
+        found = {row[0]: _definition(row) for row in rows.values_list(*_FIELDS)}
+        return _with_readings(using, found)
     except _UNREADABLE:
         found = {}
     for key, name in rows.values_list("pk", "name"):
@@ -184,6 +202,15 @@ def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
                 found[key] = _definition(row)
         except _UNREADABLE as error:
             found[key] = _broken(key, name, f"the row cannot be read: {error}")
+    return _with_readings(using, found)
+
+
+def _with_readings(using: str, found: dict[int, Definition]) -> dict[int, Definition]:
+    crontabs = {one.crontab: one.cron for one in found.values() if one.crontab is not None}
+    if kept := readings(using, crontabs):
+        for key, one in found.items():
+            if one.crontab in kept:
+                found[key] = replace(one, reading=kept[one.crontab])
     return found
 
 
@@ -191,7 +218,7 @@ def _definition(row: tuple[Any, ...]) -> Definition:
     """Raises one of `_UNREADABLE` for values that the engine could not go on with."""
     option = row[33:39]
     chosen = DEFAULT if option[0] is None else policy(*option[1:])
-    one = Definition(*row[:27], row[27:33], chosen)  # type: ignore[call-arg]
+    one = Definition(*row[:27], row[27:33], chosen, row[39] or "{}")  # type: ignore[call-arg]
     one.copied()
     for value in (one.expires, one.start_time, one.last_run_at, one.clocked_time):
         if value is not None:

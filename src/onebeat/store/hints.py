@@ -1,6 +1,8 @@
 """Hints that something changed: written in the user's transaction, never updated, read by the engine alone.
 
 Nothing here waits for anybody: two open transactions insert two rows.
+
+Before our tables are there the scheduler at work is django-celery-beat's. It looks at one row, which is moved for it.
 """
 
 from __future__ import annotations
@@ -9,10 +11,12 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from django.apps import apps
 from django.core.exceptions import EmptyResultSet
 from django.db import models
+from django.utils import timezone
 
-from onebeat.store import vendors
+from onebeat.store import migrated, vendors
 
 TABLE = "onebeat_change"
 
@@ -20,6 +24,9 @@ TABLE = "onebeat_change"
 def changed(using: str, kind: str, refs: Iterable[Any]) -> None:
     """Say that the rows of `kind` with these primary keys changed, at the database's present instant."""
     keys = sorted({key for key in refs if key is not None})
+    if keys and not migrated.there(using, TABLE):
+        _tell_the_old_beat(using)
+        return
     now, params = vendors.clock_sql(using)
     columns = vendors.quoted(using, "kind", "ref", "at")
     with vendors.connection(using).cursor() as cursor:
@@ -36,6 +43,9 @@ def changed_where(using: str, kind: str, rows: models.QuerySet[Any, Any], at: da
     """Say that every row of a queryset changed, without bringing its keys here; `at` defaults to the present
     instant.
     """
+    if not migrated.there(using, TABLE):
+        _tell_the_old_beat(using)
+        return
     now, params = vendors.clock_sql(using)
     if at is not None:
         now, params = "%s", [vendors.to_column(vendors.connection(using).vendor, at)]
@@ -50,3 +60,14 @@ def changed_where(using: str, kind: str, rows: models.QuerySet[Any, Any], at: da
             f"SELECT %s, changed.*, {now} FROM ({sql}) AS changed",
             [kind, *params, *where],
         )
+
+
+def deleted(using: str) -> None:
+    """Say that rows were deleted. The engine sees that by itself."""
+    if not migrated.there(using, TABLE):
+        _tell_the_old_beat(using)
+
+
+def _tell_the_old_beat(using: str) -> None:
+    rows = apps.get_model(migrated.LABEL, "PeriodicTasks")._base_manager.using(using)
+    rows.update_or_create(ident=1, defaults={"last_update": timezone.now()})

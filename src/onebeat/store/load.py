@@ -81,7 +81,7 @@ def _spread(load: Load, rule: Interval, row: dict[str, Any]) -> int:
 
 def _cron(using: str, keys: list[Any], now: datetime) -> dict[Any, Cron]:
     rows = CrontabSchedule.objects.using(using).filter(pk__in=keys)
-    return _made(rows, lambda row: Cron(*row.value()))
+    return _made(rows, lambda row: row.recurrence())
 
 
 def _solar(using: str, keys: list[Any], now: datetime) -> dict[Any, Solar]:

@@ -16,7 +16,7 @@ from django.db import DatabaseError
 
 from onebeat.store import vendors
 from onebeat.store.catalog import Reference, UniqueKey
-from onebeat.store.spelling import SPELLED, why_read_otherwise
+from onebeat.store.spelling import SPELLED
 
 #: Rows looked at, duplicates looked for and duplicates merged at a time.
 READ, ROUND, BATCH = 10_000, 50_000, 1_000
@@ -75,8 +75,6 @@ class Report:
     kept: Counter[int] = field(default_factory=Counter)
     #: How many rows of each referring column were pointed elsewhere.
     repointed: Counter[str] = field(default_factory=Counter)
-    #: Crontab rows that Celery read otherwise than they are read now: [id, text, why].
-    read_otherwise: dict[int, tuple[str, str]] = field(default_factory=dict)
 
     def add(self, other: Report) -> None:
         """Count another one in."""
@@ -84,9 +82,6 @@ class Report:
         self.merged += other.merged
         self.kept += other.kept
         self.repointed += other.repointed
-        for dropped in other.kept.keys() & self.read_otherwise.keys():
-            self.read_otherwise.pop(dropped, None)
-        self.read_otherwise |= other.read_otherwise
 
 
 # -- one spelling --------------------------------------------------------------------------------------------------
@@ -97,29 +92,21 @@ def respell(table: Table, report: Report, after: int, tell: Tell) -> int:
     columns, spell = SPELLED[table.kind]
     if table.kind == "clocked" and vendors.connection(table.using).vendor != "sqlite":
         return after
-    pk, shown = table.quoted(table.pk), _as_text(table, columns)
+    pk, shown = table.quoted(table.pk), as_text(table, columns)
     sql = f"SELECT {pk}, {shown} FROM {table.quoted(table.name)} WHERE {pk} > %s ORDER BY {pk} LIMIT {READ}"
     while rows := table.rows(sql, [after]):
         wrong = [key for key, *values in rows if spell(tuple(values)) != tuple(values)]
         if wrong:
             report.respelled += vendors.retrying(table.using, lambda wrong=wrong: _respell(table, wrong))  # type: ignore[misc]
-        if table.kind == "crontab":
-            _note_read_otherwise(report, rows)
         after = rows[-1][0]
         tell(f"{table.kind}: spelling, up to row {after}")
     return after
 
 
-def _note_read_otherwise(report: Report, rows: Sequence[Any]) -> None:
-    for key, *values in rows:
-        if len(report.read_otherwise) < NAMED and (why := why_read_otherwise(tuple(values))):
-            report.read_otherwise[key] = (" ".join(values), why)
-
-
 def _respell(table: Table, keys: Sequence[int]) -> int:
     columns, spell = SPELLED[table.kind]
     pk, kinds = table.quoted(table.pk), dict.fromkeys(columns, "text")
-    sql = f"SELECT {pk}, {_as_text(table, columns)} FROM {table.quoted(table.name)} WHERE {pk} IN ({_list(keys)})"
+    sql = f"SELECT {pk}, {as_text(table, columns)} FROM {table.quoted(table.name)} WHERE {pk} IN ({_list(keys)})"
     lock = "" if vendors.connection(table.using).vendor == "sqlite" else f" ORDER BY {pk} FOR UPDATE"
     with vendors.short_transaction(table.using):
         _hurry(table)
@@ -129,7 +116,7 @@ def _respell(table: Table, keys: Sequence[int]) -> int:
         return len(rows)
 
 
-def _as_text(table: Table, columns: Sequence[str]) -> str:
+def as_text(table: Table, columns: Sequence[str]) -> str:
     """SQL for the columns, each as the text that is stored."""
     if vendors.connection(table.using).vendor != "sqlite":
         return table.quoted(*columns)
@@ -279,7 +266,7 @@ def values(table: Table, keys: Sequence[int]) -> dict[int, str]:
         return {}
     pk = table.quoted(table.pk)
     rows = table.rows(
-        f"SELECT {pk}, {_as_text(table, table.value)} FROM {table.quoted(table.name)} WHERE {pk} IN ({_list(keys)})"
+        f"SELECT {pk}, {as_text(table, table.value)} FROM {table.quoted(table.name)} WHERE {pk} IN ({_list(keys)})"
     )
     return {int(key): " ".join(map(str, value)) for key, *value in rows}
 

@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 
 from onebeat.core.errors import RuleError
-from onebeat.core.recurrence import Cron, canonical_field, zone
+from onebeat.core.recurrence import canonical_field, zone
 from onebeat.core.recurrence.fields import KINDS
-from onebeat.core.recurrence.lenient import read_taken_over
+from onebeat.core.recurrence.lenient import Reading, read_taken_over
 
 Values = tuple[str, ...]
 
@@ -28,29 +28,31 @@ def interval(values: Values) -> Values:
 
 @lru_cache(maxsize=8192)
 def crontab(values: Values) -> Values:
-    """The five fields and the zone, canonical. A row that Celery could not read, or that means something else to the
-    grammar of new rows, stays as it is: nobody's task may change its meaning by being tidied.
+    """The five fields and the zone, canonical. Fields that Celery could not read, or that mean something else to the
+    grammar of new rows, stay as they are: nobody's task may change its meaning by being tidied.
     """
-    if why_read_otherwise(values):
+    if no_zone(values):
         return values
+    if reading(values).verdict != "kept":
+        return (*values[:5], zone(values[5]).key)
     fields = [canonical_field(name, text) for name, text in zip(KINDS, values[:5], strict=True)]
     fits = all(len(new) <= max(len(old), _ALWAYS_FITS) for new, old in zip(fields, values[:5], strict=True))
     return (*fields, zone(values[5]).key) if fits else values
 
 
 @lru_cache(maxsize=8192)
-def why_read_otherwise(values: Values) -> str:
-    """Why the grammar of new rows does not read a crontab row as Celery did, in one line; empty if it does."""
-    reading = read_taken_over(*values)
-    if reading.verdict == "kept":
-        return ""
+def reading(values: Values) -> Reading:
+    """A crontab row as Celery read its five fields. The zone is a matter of its own: this host may learn it yet."""
+    return read_taken_over(*values[:5])
+
+
+def no_zone(values: Values) -> str:
+    """What is wrong with the zone of a crontab row, in one line; empty if this host knows it."""
     try:
-        Cron(*values)
+        zone(values[5])
     except RuleError as error:
-        now = "is refused now as well" if reading.verdict == "disabled" else f"is refused now: {error}"
-    else:
-        now = "runs now" if reading.verdict == "disabled" else "has another meaning now"
-    return f"{reading.why}; it {now}"
+        return str(error)
+    return ""
 
 
 def clocked(values: Values) -> Values:

@@ -8,8 +8,17 @@ from __future__ import annotations
 from django.db.models import Exists, OuterRef, QuerySet
 
 from onebeat.core import clock
-from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule, TaskOptions
+from onebeat.models import (
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    SolarSchedule,
+    TakenOver,
+    TaskOptions,
+)
 from onebeat.store import plan, runstate, states, vendors
+from onebeat.store.definitions import AS_CELERY
 
 #: The share of one core that it may take.
 _SHARE = 0.1
@@ -77,6 +86,7 @@ class Sweep:
                 ("k", "clocked", ClockedSchedule),
             )
         )
+        joins += f" LEFT JOIN {q(TakenOver._meta.db_table)} r ON r.crontab = p.crontab_id"
         pairs = [(f"p.{name}", f"s.{name}") for name in ("enabled", "one_off", "start_time", "expires")]
         pairs += [(f"p.{kind}_id", f"s.{q(kind)}") for kind in ("interval", "crontab", "solar", "clocked")]
         pairs += [("k.clocked_time", "s.clocked_time"), (self._rule(), vendors.plain_text(using, "s.rule"))]
@@ -102,8 +112,10 @@ class Sweep:
             f"CASE WHEN o.{name} BETWEEN -180 AND 180 THEN {vendors.whole(using, f'o.{name} * 1000000')} ELSE '' END"
             for name in ("latitude", "longitude")
         ]
+        crontab = vendors.concat(using, *cron[:-1])
+        same = f"{vendors.plain_text(using, 'r.text')} = {vendors.plain_text(using, crontab)}"
         branches = {
-            "crontab": vendors.concat(using, *cron[:-1]),
+            "crontab": vendors.concat(using, crontab, f"CASE WHEN {same} THEN '{AS_CELERY}' ELSE '' END"),
             "interval": vendors.concat(using, vendors.text(using, "i.every"), "' '", "i.period"),
             "solar": vendors.concat(using, "o.event", "' '", micro[0], "' '", micro[1]),
         }

@@ -4,6 +4,9 @@ Inside a caller's transaction the database's own retryable errors reach the call
 PostgreSQL under REPEATABLE READ or SERIALIZABLE raises SQLSTATE 40001 when the row was committed after the
 transaction's snapshot, and any database may name a deadlock. Outside a transaction they are retried here.
 
+Before our constraints are there, nothing here fails: the row that is seen is adopted, and a race makes two, as it
+always did.
+
 This module knows no model: models stand on it.
 """
 
@@ -63,10 +66,9 @@ def adopt(using: str, instance: models.Model, key: Any) -> None:
 def _insert_or_find(using: str, instance: models.Model, value: Sequence[str]) -> tuple[Any, bool]:
     meta = instance._meta
     pk: Any = meta.pk
-    unique = _columns(instance, value)
     columns, row = _row(using, instance)
     for _ in range(_TRIES):
-        key, created = vendors.insert_one_or_find(using, meta.db_table, columns, row, unique, pk.column)
+        key, created = vendors.insert_one_or_find(using, meta.db_table, columns, row, pk.column)
         if key is None:
             key = find(using, instance, value)
         if key is not None:
@@ -110,7 +112,7 @@ def _insert_or_find_many(using: str, ones: Mapping[Key, models.Model], value: Se
         first = next(iter(absent.values()))
         columns, _ = _row(using, first)
         rows = [_row(using, one)[1] for one in absent.values()]
-        vendors.insert_or_lose(using, first._meta.db_table, columns, rows, _columns(first, value))
+        vendors.insert_or_lose(using, first._meta.db_table, columns, rows, _columns(first, value), named=False)
         found |= _seen(using, list(absent.values()), value)
         for key, one in absent.items():
             if key not in found:  # deleted since, or MySQL's snapshot is older than the winner

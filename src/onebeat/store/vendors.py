@@ -208,32 +208,34 @@ def insert_or_lose(
     columns: Sequence[str] | Mapping[str, str],
     rows: Sequence[Row],
     unique: Sequence[str],
+    *,
+    named: bool = True,
 ) -> None:
     """Insert `rows`; a row whose `unique` columns are taken is left out. The reader asks afterwards which went in.
 
     `columns` may map each to its PostgreSQL type: then many rows are quicker there. MySQL has no way to ignore one
-    unique key alone, and INSERT IGNORE would hide other errors: the no-op update does.
+    unique key alone, and INSERT IGNORE would hide other errors: the no-op update does. `named` False: any unique key
+    counts, and it is no error if `unique` is none yet.
     """
     if not rows:
         return
     link = connection(using)
+    lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
     if link.vendor == "postgresql" and isinstance(columns, Mapping):
         source, param = _recordset(link, columns, rows)
         names = quoted(using, *columns)
         sql = f"INSERT INTO {quoted(using, table)} ({names}) SELECT {names} FROM {source}"
         with link.cursor() as cursor:
-            cursor.execute(f"{sql} ON CONFLICT ({quoted(using, *unique)}) DO NOTHING", [param])
+            cursor.execute(sql + lose, [param])
         return
     one = "(" + ", ".join(["%s"] * len(columns)) + ")"
     sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
     if link.vendor == "mysql":
         first = quoted(using, unique[0])
-        tail = f" ON DUPLICATE KEY UPDATE {first} = {first}"
-    else:
-        tail = f" ON CONFLICT ({quoted(using, *unique)}) DO NOTHING"
+        lose = f" ON DUPLICATE KEY UPDATE {first} = {first}"
     with link.cursor() as cursor:
         for part in _parts(link, rows, len(columns)):
-            cursor.execute(sql + ", ".join([one] * len(part)) + tail, [value for row in part for value in row])
+            cursor.execute(sql + ", ".join([one] * len(part)) + lose, [value for row in part for value in row])
 
 
 def _recordset(link: BaseDatabaseWrapper, columns: Mapping[str, str], rows: Sequence[Row]) -> tuple[str, str]:
@@ -257,11 +259,11 @@ def _parts(link: BaseDatabaseWrapper, rows: Sequence[Row], width: int) -> Iterat
 _FOUND = 1 << 62
 
 
-def insert_one_or_find(
-    using: str, table: str, columns: Sequence[str], row: Row, unique: Sequence[str], pk: str
-) -> tuple[Any, bool]:
-    """Insert one row, or learn that its `unique` columns are taken: (primary key, True) or (primary key or None,
-    False).
+def insert_one_or_find(using: str, table: str, columns: Sequence[str], row: Row, pk: str) -> tuple[Any, bool]:
+    """Insert one row, or learn that a unique key of it is taken: (primary key, True) or (primary key or None, False).
+
+    Names no key to PostgreSQL and SQLite: naming one that is not there yet is an error, and while its index is being
+    built it cannot be named and refuses rows all the same.
 
     None: the winner's row is there and this statement could not name it. The statement waits for a transaction that is
     inserting the same value. On PostgreSQL under REPEATABLE READ it raises SQLSTATE 40001 for a winner that the
@@ -280,9 +282,34 @@ def insert_one_or_find(
             )
             number = cursor.lastrowid
             return (number - _FOUND, False) if number >= _FOUND else (number, True)
-        cursor.execute(f"{sql} ON CONFLICT ({quoted(using, *unique)}) DO NOTHING RETURNING {key}", row)
+        cursor.execute(f"{sql} ON CONFLICT DO NOTHING RETURNING {key}", row)
         found = cursor.fetchone()
         return (found[0], True) if found else (None, False)
+
+
+def insert_or_find(
+    using: str, table: str, columns: Sequence[str], rows: Sequence[Row], unique: str, pk: str
+) -> dict[Any, tuple[Any, bool]]:
+    """`insert_one_or_find` for many rows whose one `unique` column differs: by its value, (primary key, inserted here).
+
+    A row that lost, and whose winner the statement could not name, is not in the answer. MySQL cannot say which rows of
+    one statement went in, so there each is a statement of its own.
+    """
+    link, at = connection(using), columns.index(unique)
+    if link.vendor == "mysql":
+        return {row[at]: insert_one_or_find(using, table, columns, row, [unique], pk) for row in rows}
+    found: dict[Any, tuple[Any, bool]] = {}
+    # What is the same in every row and empty needs no parameter.
+    nulls = [all(row[number] is None for row in rows) for number in range(len(columns))]
+    one = "(" + ", ".join("NULL" if null else "%s" for null in nulls) + ")"
+    kept = [number for number, null in enumerate(nulls) if not null]
+    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
+    tail = f" ON CONFLICT ({quoted(using, unique)}) DO NOTHING RETURNING {quoted(using, unique, pk)}"
+    with link.cursor() as cursor:
+        for part in _parts(link, rows, len(columns)):
+            cursor.execute(sql + ", ".join([one] * len(part)) + tail, [row[n] for row in part for n in kept])
+            found.update({value: (key, True) for value, key in cursor.fetchall()})
+    return found
 
 
 def update_rows(
@@ -362,3 +389,19 @@ def concat(using: str, *parts: str) -> str:
     if connection(using).vendor == "mysql":
         return f"CONCAT({', '.join(parts)})"
     return "(" + " || ".join(parts) + ")"
+
+
+# -- what is there ----------------------------------------------------------------------------------------------------
+
+
+def has_table(using: str, table: str) -> bool:
+    """Whether there is a table of this name. Never an error, which would cost a caller's transaction."""
+    link = connection(using)
+    sql = {
+        "postgresql": "SELECT 1 WHERE to_regclass(%s) IS NOT NULL",
+        "mysql": "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s",
+        "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s",
+    }[link.vendor]
+    with link.cursor() as cursor:
+        cursor.execute(sql, [quoted(using, table) if link.vendor == "postgresql" else table])
+        return cursor.fetchone() is not None

@@ -9,6 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from onebeat.conf import current
+from onebeat.management import importing
 
 
 class Command(BaseCommand):
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         adopt = commands.add_parser("adopt", help="show what taking over a django-celery-beat database merged")
         adopt.add_argument("--check", action="store_true", help="show what `migrate` would do; change nothing")
         adopt.add_argument("--json", action="store_true", help="print one JSON object")
+        importing.arguments(commands)
         for one in (run, status, adopt):
             one.add_argument("--database", help="the database alias (default: where the router puts the tasks)")
 
@@ -36,7 +38,10 @@ class Command(BaseCommand):
         from onebeat.models import TaskState
 
         options["database"] = options["database"] or router.db_for_write(TaskState)
-        getattr(self, options["command"])(**options)
+        if options["command"] == "import":
+            importing.run(self, **options)
+        else:
+            getattr(self, options["command"])(**options)
 
     def run(self, *, app: str | None, database: str, **options: Any) -> None:
         """Tick until told to stop; exit code 0."""
@@ -64,8 +69,10 @@ class Command(BaseCommand):
 
     def status(self, *, database: str, **options: Any) -> None:
         """What the schedulers are doing."""
-        from onebeat.store import overview
+        from onebeat.store import migrated, overview
 
+        if lacking := migrated.lacking(database):
+            raise CommandError(f"the database is not migrated, run `manage.py migrate`; missing: {', '.join(lacking)}")
         found = overview.status(database)
         if options["json"]:
             self.stdout.write(json.dumps(found, default=str))

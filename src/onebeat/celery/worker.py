@@ -1,0 +1,159 @@
+"""What Celery's signals tell of the occurrences that a worker runs, written into the ledger.
+
+One statement when an attempt starts and one when it ends. Tasks that no scheduler of onebeat has sent cost a look at
+their headers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from weakref import WeakValueDictionary
+
+from celery import signals, states
+from celery.exceptions import Reject, SoftTimeLimitExceeded, TimeLimitExceeded, WorkerLostError
+
+from onebeat.celery import asking, attempts, starting
+from onebeat.celery.guarding import Guarded
+from onebeat.conf import current
+from onebeat.store import outcomes
+from onebeat.store.outcomes import Outcome
+
+#: Messages of ours that this worker has in hand, by task id. Of a task that its process took with it, Celery tells the
+#: main process only the id.
+_received: WeakValueDictionary[str, Any] = WeakValueDictionary()
+
+
+def install() -> None:
+    """Connect when a worker starts, and not in web processes. Celery's own handlers for Django, which close connections
+    around each task, are connected by then: what comes after them shares the body's connection.
+    """
+    signals.worker_init.connect(_connect, dispatch_uid="onebeat.worker", weak=False)
+
+
+def _connect(**kwargs: Any) -> None:
+    for signal, handler in _HANDLERS.items():
+        signal.connect(handler, dispatch_uid=f"onebeat.{handler.__name__}", weak=False)
+
+
+def on_received(request: Any, **kwargs: Any) -> None:
+    """A message has come; nothing is asked yet."""
+    if attempts.of(request.request_dict) is not None:
+        _received[request.id] = request
+
+
+def on_prerun(task: Any, **kwargs: Any) -> None:
+    """A guarded task records its start itself, when it knows that it may."""
+    if not isinstance(task, Guarded) and current().worker_signals:
+        starting.record(task)
+
+
+def on_success(sender: Any, **kwargs: Any) -> None:
+    """The body returned."""
+    _end(sender, sender.request, Outcome.SUCCESS)
+
+
+def on_retry(sender: Any, request: Any, reason: Any = None, **kwargs: Any) -> None:
+    """Another attempt is on its way. Without a reason: the worker has cancelled the task because it lost its broker,
+    which delivers the same attempt again.
+    """
+    if reason is None:
+        _put_back(sender, request)
+    else:
+        _end(sender, request, Outcome.RETRY, reason)
+
+
+def on_failure(sender: Any, task_id: str, exception: Any, **kwargs: Any) -> None:
+    """The body raised; or, told by the main process, its process died or ran into a hard time limit."""
+    request = sender.request
+    if request.id != task_id:
+        found = _received.get(task_id)
+        if found is None:
+            return
+        request = found.request_dict
+    kinds = {
+        WorkerLostError: Outcome.LOST,
+        TimeLimitExceeded: Outcome.TIMEOUT,
+        SoftTimeLimitExceeded: Outcome.TIMEOUT,
+        Reject: Outcome.REJECTED,
+    }
+    found_kinds = (outcome for kind, outcome in kinds.items() if isinstance(exception, kind))
+    _end(sender, request, next(found_kinds, Outcome.FAILURE), exception)
+
+
+def on_internal_error(sender: Any, request: Any, exception: Any, **kwargs: Any) -> None:
+    """Celery itself failed around the body."""
+    _end(sender, request, Outcome.FAILURE, exception)
+
+
+def on_revoked(sender: Any, request: Any, terminated: bool, expired: bool, **kwargs: Any) -> None:
+    """Revoked or expired before it ran, or terminated while it did."""
+    kind = Outcome.TERMINATED if terminated else Outcome.EXPIRED if expired else Outcome.REVOKED
+    _end(sender, request, kind)
+
+
+def on_unknown(message: Any, name: str, **kwargs: Any) -> None:
+    """This worker has no such task: Celery discards the message."""
+    _end(None, message.headers, Outcome.UNKNOWN, f"this worker has no task {name!r}")
+
+
+def on_rejected(message: Any, exc: Any = None, **kwargs: Any) -> None:
+    """A message that Celery cannot make sense of, and discards."""
+    _end(None, message.headers, Outcome.INVALID, exc)
+
+
+def on_postrun(task: Any, retval: Any, state: str | None, **kwargs: Any) -> None:
+    """The two ways to leave a body that have no signal of their own."""
+    if state == states.IGNORED:
+        _end(task, task.request, Outcome.IGNORED, retval)
+    elif state == states.REJECTED and getattr(retval, "requeue", False):
+        _put_back(task, task.request)
+    elif state == states.REJECTED:
+        _end(task, task.request, Outcome.REJECTED, retval)
+
+
+_HANDLERS: dict[Any, Callable[..., None]] = {
+    signals.task_received: on_received,
+    signals.task_prerun: on_prerun,
+    signals.task_success: on_success,
+    signals.task_retry: on_retry,
+    signals.task_failure: on_failure,
+    signals.task_internal_error: on_internal_error,
+    signals.task_revoked: on_revoked,
+    signals.task_unknown: on_unknown,
+    signals.task_rejected: on_rejected,
+    signals.task_postrun: on_postrun,
+}
+
+
+def _end(task: Any, request: Any, outcome: Outcome, why: Any = None) -> None:
+    attempt = _ours(task, request)
+    if attempt is None:
+        return
+    token, worker = getattr(request, starting.TOKEN, None), str(request.get("hostname") or "")
+    asking.quietly(lambda using: outcomes.end(using, attempt, token, outcome, _text(why), worker=worker))
+
+
+def _put_back(task: Any, request: Any) -> None:
+    attempt = _ours(task, request)
+    if attempt is not None:
+        token = getattr(request, starting.TOKEN, None)
+        asking.quietly(partial(outcomes.put_back, attempt=attempt, token=token))
+
+
+def _ours(task: Any, request: Any) -> outcomes.Attempt | None:
+    """The attempt to record, if any. A guarded task records its end in any case: the guard goes by it."""
+    if getattr(request, starting.COPY, False) or not (current().worker_signals or isinstance(task, Guarded)):
+        return None
+    return attempts.of(request)
+
+
+def _text(why: Any) -> str:
+    if not isinstance(why, BaseException):
+        return "" if why is None else str(why)
+    try:
+        text = str(why)
+    except Exception:  # somebody's own class
+        text = "(its text cannot be had)"
+    return f"{type(why).__name__}: {text}" if text else type(why).__name__

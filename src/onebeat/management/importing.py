@@ -1,0 +1,157 @@
+"""`manage.py onebeat import ...`: carry tasks over from elsewhere. Shows what it would do; writes with `--apply`."""
+
+from __future__ import annotations
+
+from argparse import SUPPRESS
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import Error, connections
+from django.utils.connection import ConnectionDoesNotExist
+
+from onebeat.importing import report
+from onebeat.importing.carry import carry
+from onebeat.importing.rows import Refused, Row
+
+Rows = Iterator[Row | Refused]
+#: Where it is in words, what to warn of, how many there are, and the rows.
+Source = tuple[str, list[str], int, Callable[[], Rows]]
+
+_UNUSABLE = 2
+
+
+def arguments(commands: Any) -> None:
+    """Add the subcommand to those of `onebeat`."""
+    parser = commands.add_parser(
+        "import",
+        help="carry tasks over from elsewhere; shows what it would do, and does it with --apply",
+        description="Without --apply nothing is written. Exit code 1: something was or would not be carried; 2: the "
+        "source or the database cannot be used.",
+    )
+    sources = parser.add_subparsers(dest="source", required=True, metavar="SOURCE")
+    settings = sources.add_parser("settings", help="the entries of CELERY_BEAT_SCHEDULE or of the Celery app")
+    redbeat = sources.add_parser("redbeat", help="the Redis of celery-redbeat")
+    redbeat.add_argument("--url", help="of the Redis (default: redbeat_redis_url of the Celery app)")
+    redbeat.add_argument("--prefix", help="redbeat_key_prefix (default: the Celery app's, else redbeat:)")
+    database = sources.add_parser("database", help="another django-celery-beat database")
+    database.add_argument("--from", dest="alias", required=True, help="its alias in DATABASES")
+    for one in (settings, redbeat):
+        one.add_argument("-A", "--app", help="the Celery app as module:attribute (default: the default app)")
+    for one in (settings, redbeat, database):
+        doing = one.add_mutually_exclusive_group()
+        doing.add_argument("--apply", action="store_true", help="write it")
+        doing.add_argument("--dry-run", action="store_true", help="only show what would be done (that is the default)")
+        one.add_argument("--replace", action="store_true", help="change tasks of the same name that are here otherwise")
+        # Django's own stands before `import`, where nobody looks for it.
+        one.add_argument(
+            *("-v", "--verbosity"),
+            type=int,
+            choices=(0, 1, 2, 3),
+            default=SUPPRESS,
+            help="0 prints the sum alone, 2 every row (default: 1)",
+        )
+        one.add_argument("--json", action="store_true", help="print one JSON object")
+        one.add_argument("--database", help="the alias to write to (default: where the router puts the tasks)")
+
+
+def run(
+    printer: BaseCommand,
+    /,
+    *,
+    database: str,
+    source: str,
+    apply: bool,
+    replace: bool,
+    verbosity: int = 1,
+    **options: Any,
+) -> None:
+    """Print the report. Raises `CommandError` with the exit code unless all was carried."""
+    sources: dict[str, Callable[..., Source]] = {"settings": _settings, "redbeat": _redbeat, "database": _database}
+    where, warnings, total, rows = sources[source](target=database, **options)
+    results = carry(database, _reachable(where, rows), apply=apply, replace=replace)
+    results = report.watched(results, total, partial(printer.stderr.write, style_func=str))
+    printed = report.as_json if options["json"] else report.as_text
+    try:
+        counts = printed(where, warnings, results, apply, verbosity, printer.stdout.write)
+    except Error as error:
+        raise _unusable(f"the database {database!r}: {error}. Is it migrated? What was written stays") from error
+    if left := counts["kept"] + counts["refused"]:
+        raise CommandError(f"{left:,} not carried", returncode=1)
+
+
+def _reachable(where: str, rows: Callable[[], Rows]) -> Rows:
+    """The rows. Raises `CommandError` if the source is lost on the way."""
+    try:
+        yield from rows()
+    except (Error, OSError) as error:
+        raise _unusable(f"{where}: {error}. What was written stays; run it again") from error
+    except Exception as error:
+        if not type(error).__module__.startswith("redis."):
+            raise
+        raise _unusable(f"{where}: {error}. What was written stays; run it again") from error
+
+
+def _unusable(text: str) -> CommandError:
+    return CommandError(text, returncode=_UNUSABLE)
+
+
+def _app(name: str | None) -> Any:
+    from celery import current_app
+    from celery.app.utils import find_app
+
+    try:
+        return find_app(name) if name else current_app._get_current_object()  # type: ignore[attr-defined]
+    except (ImportError, AttributeError) as error:
+        raise _unusable(f"--app {name}: {error}") from error
+
+
+def _settings(*, app: str | None, **options: Any) -> Source:
+    from onebeat.importing import settings
+
+    where, declared = settings.entries(_app(app))
+    return where, [], len(declared), partial(settings.rows, declared)
+
+
+def _redbeat(*, url: str | None, prefix: str | None, app: str | None, **options: Any) -> Source:
+    from kombu.utils.url import maybe_sanitize_url
+
+    from onebeat.importing.redbeat import Keys
+
+    celery = _app(app)
+    url = url or celery.conf.first("redbeat_redis_url", "REDBEAT_REDIS_URL")
+    prefix = prefix or celery.conf.first("redbeat_key_prefix", "REDBEAT_KEY_PREFIX") or "redbeat:"
+    if not url:
+        raise _unusable("--url is needed, such as redis://localhost:6379/0: the Celery app has no redbeat_redis_url")
+    shown = maybe_sanitize_url(url)
+    try:
+        keys = Keys(url, prefix, celery.timezone)
+        total, running = keys.count(), keys.running()
+    except ImportError as error:
+        raise _unusable("redis-py is needed: pip install redis") from error
+    except Exception as error:  # redis-py's own, the socket's, or for a URL that is none
+        raise _unusable(f"{shown}: {error}") from error
+    held = "redbeat's lock is held: stop its beat before you start onebeat, or both will send"
+    return f"redbeat at {shown}", [held] if running else [], total, keys.rows
+
+
+def _database(*, alias: str, target: str, **options: Any) -> Source:
+    from onebeat.importing.database import Tables
+
+    try:
+        same = _place(alias) == _place(target)
+    except ConnectionDoesNotExist as error:
+        raise _unusable(f"--from {alias}: {error}") from error
+    if same:
+        raise _unusable(f"--from {alias}: it is the database that is written to; `migrate` takes it over in place")
+    try:
+        tables = Tables(alias)
+        return f"database {alias!r}", [], tables.count(), tables.rows
+    except (Error, LookupError) as error:
+        raise _unusable(f"--from {alias}: {error}") from error
+
+
+def _place(alias: str) -> tuple[str, ...]:
+    found = connections[alias].settings_dict
+    return tuple(str(found[name]) for name in ("ENGINE", "HOST", "PORT", "NAME", "OPTIONS"))

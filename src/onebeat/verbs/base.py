@@ -1,0 +1,95 @@
+"""What the verbs share: whom they mean, when, by whom, and the transaction they run in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final, TypeVar
+
+from django.db import DatabaseError, router, transaction
+
+from onebeat.models import PeriodicTask
+from onebeat.store import rows, vendors
+from onebeat.store.rows import Named
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """The tasks that have this tag (`TaskOptions.tags`)."""
+
+    name: str
+
+
+class All:
+    """Every task. Use `onebeat.ALL`."""
+
+    def __repr__(self) -> str:
+        return "onebeat.ALL"
+
+
+#: Every task, also those that are made later.
+ALL: Final = All()
+
+One = str | PeriodicTask
+Which = str | PeriodicTask | Tag | All
+
+
+def do(using: str | None, work: Callable[[str], T]) -> T:
+    """Run `work` in the caller's transaction, or in one of its own that is tried again when the database asks for that.
+
+    An error of ours leaves the caller's transaction as it was. After one that asks for another try, only the caller can
+    make it, and `atomic()` will not commit what is left.
+    """
+    alias = using or router.db_for_write(PeriodicTask)
+
+    def once() -> T:
+        with rows.change(alias):
+            return work(alias)
+
+    if not vendors.in_transaction(alias):
+        return vendors.retrying(alias, once)
+    try:
+        return once()
+    except DatabaseError as error:
+        if vendors.retryable(error) and vendors.connection(alias).in_atomic_block:
+            transaction.set_rollback(True, using=alias)
+        raise
+
+
+def task_of(using: str, one: One) -> tuple[int, str]:
+    """The key and the name of a task. Raises `UnknownTask`."""
+    if isinstance(one, str):
+        return rows.named(using, one)
+    if isinstance(one, PeriodicTask) and one.pk is not None:
+        return one.pk, one.name
+    raise TypeError(f"a task is meant by its name or its saved object, not by {one!r}")
+
+
+def tasks_of(using: str, which: Which) -> Named:
+    """The tasks that are meant, by key. Raises `UnknownTask`."""
+    if isinstance(which, All):
+        return dict(rows.tasks(using).values_list("pk", "name"))
+    if isinstance(which, Tag):
+        return rows.tagged(using, which.name)
+    return dict([task_of(using, which)])
+
+
+def instant(name: str, value: datetime | timedelta, now: datetime) -> datetime:
+    """An aware datetime, or a timedelta from now, as an instant. Raises `ValueError` naming the argument."""
+    if isinstance(value, timedelta):
+        return now + value
+    if not isinstance(value, datetime):
+        raise TypeError(f"{name}: an aware datetime or a timedelta is needed, not {type(value).__name__}")
+    if value.tzinfo is None or value.utcoffset() is None:
+        raise ValueError(f"{name}: {value.isoformat()} has no time zone; use django.utils.timezone.make_aware")
+    return value.astimezone(now.tzinfo)
+
+
+def who_is(by: Any) -> str:
+    """A user's name, or the text that was given."""
+    if by is None:
+        return ""
+    return str(by.get_username() if hasattr(by, "get_username") else by)[:200]

@@ -1,0 +1,163 @@
+"""Pause, resume and skip: what is sent, what is recorded, and by whom."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.db import transaction
+
+import onebeat
+from onebeat.core import clock
+from onebeat.models import Action, Occurrence, TaskOptions
+from tests.engine.kit import Bench, at, every, ledger, options, task
+
+
+def actions() -> list[tuple[str, str, str, str, str]]:
+    return list(Action.objects.order_by("pk").values_list("verb", "task_name", "by", "why", "detail"))
+
+
+def test_a_pause_holds_until_resumed_and_says_who_and_why(bench: Bench) -> None:
+    one = task(interval=every(10))
+    bench.work(10)
+    assert onebeat.pause("t", "deploying", by=User(username="ann")) == 1
+    bench.work(20)
+    assert onebeat.resume("t", by="ben") == 1
+    bench.work(10)
+    assert bench.sent == [("t", 10), ("t", 40)]
+    assert ledger(one) == [(10, "sent", ""), (20, "skipped", "paused"), (30, "skipped", "paused"), (40, "sent", "")]
+    assert actions() == [("pause", "t", "ann", "deploying", ""), ("resume", "t", "ben", "", "catch_up none")]
+
+
+def test_a_pause_ends_by_itself(bench: Bench) -> None:
+    task(interval=every(10))
+    bench.work(5)
+    onebeat.pause("t", until=timedelta(seconds=20))
+    bench.work(25)
+    assert bench.sent == [("t", 30)]
+    assert onebeat.resume("t") == 1
+    assert onebeat.resume("t") == 0
+
+
+def test_what_is_paused_while_no_scheduler_runs_is_not_made_up_for(bench: Bench) -> None:
+    task(interval=every(10))
+    bench.work(10)
+    onebeat.pause("t")
+    clock.move(at(35))
+    onebeat.resume("t")
+    bench.work(10)
+    assert bench.sent == [("t", 10), ("t", 40)]
+    assert [(row.due_at, row.through, row.reason) for row in Occurrence.objects.filter(state="skipped")] == [
+        (at(20), at(30), "paused")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("catch_up", "made_up"), [("none", []), ("latest", [("t", 40)]), ("all", [("t", 20), ("t", 30), ("t", 40)])]
+)
+def test_catching_up(bench: Bench, catch_up: Any, made_up: list[Any]) -> None:
+    one = task(interval=every(10))
+    bench.work(10)
+    onebeat.pause("t")
+    bench.work(9)
+    bench.advance(12)  # 20 and 30 in one range
+    bench.work(10)  # 40 by itself
+    onebeat.resume("t", catch_up=catch_up)
+    bench.take()
+    bench.tick()
+    assert bench.take() == made_up
+    bench.work(9)
+    assert bench.take() == [("t", 50)]
+    assert [state for _, state, _ in ledger(one) if state == "skipped"] == ["skipped"] * 2
+
+
+def test_too_much_to_catch_up_is_refused_and_stays_paused(bench: Bench) -> None:
+    task(interval=every(1))
+    bench.tick()
+    onebeat.pause("t")
+    bench.advance(2000)
+    with pytest.raises(ValueError, match="catch_up: the pause of 't' has skipped more than 1000"):
+        onebeat.resume("t", catch_up="all")
+    assert TaskOptions.objects.get().paused
+    assert onebeat.resume("t", catch_up="latest") == 1
+
+
+def test_many_at_once(bench: Bench) -> None:
+    made = {name: task(name, interval=every(10)) for name in ("a", "b", "c")}
+    options(made["a"], tags="mail, night")
+    options(made["b"], tags="email")
+    assert onebeat.pause(onebeat.Tag("mail")) == 1
+    bench.work(10)
+    assert bench.take() == [("b", 10), ("c", 10)]
+    assert onebeat.pause(onebeat.ALL) == 3
+    bench.work(10)
+    assert bench.take() == []
+    onebeat.resume(onebeat.ALL)
+    bench.work(10)
+    assert sorted(bench.take()) == [("a", 30), ("b", 30), ("c", 30)]
+
+
+def test_unknown_names_list_near_ones(bench: Bench) -> None:
+    options(task("send invoices"), tags="billing")
+    for which, text in (
+        ("Send invoice", "there is no task 'Send invoice': did you mean 'send invoices'?"),
+        (onebeat.Tag("biling"), "there is no task 'tagged biling': did you mean 'billing'?"),
+        ("x", "there is no task 'x': no name is near it"),
+    ):
+        with pytest.raises(onebeat.UnknownTask) as found:
+            onebeat.pause(which)
+        assert str(found.value) == text
+
+
+def test_skip_takes_one_time_out(bench: Bench) -> None:
+    one = task(interval=every(10))
+    bench.work(5)
+    assert onebeat.skip("t", at(20), "holiday", by="ann")
+    bench.work(30)
+    assert bench.sent == [("t", 10), ("t", 30)]
+    assert ledger(one)[1] == (20, "skipped", "cancelled")
+    assert Occurrence.objects.get(due_at=at(20)).detail == "skipped by ann: holiday"
+    assert not onebeat.skip("t", at(10))
+    assert not onebeat.skip("t", at(20))
+    with pytest.raises(ValueError, match=r"at: 't' has no time .*10:00:45.* the next one is 2026-03-10T10:00:50"):
+        onebeat.skip("t", at(45))
+    with pytest.raises(ValueError, match=r"at: .* has no time zone"):
+        onebeat.skip("t", at(50).replace(tzinfo=None))
+
+
+def test_run_now_moves_nothing_and_asks_no_policy(bench: Bench) -> None:
+    one = task(interval=every(10), args='["x"]', queue="fast")
+    bench.work(12)
+    options(one, paused=True, grace_seconds=1)
+    one.enabled = False
+    one.save()
+    first, second = onebeat.run_now("t", "now", by="ann"), onebeat.run_now(one)
+    assert first.celery_task_id != second.celery_task_id
+    bench.advance(60)
+    assert bench.sent == [("t", 10), ("t", 12), ("t", 12)]
+    last = bench.outbox.messages[-1]
+    assert (last.id, last.args, last.options["queue"]) == (str(second.celery_task_id), ["x"], "fast")
+    assert [row.run for row in Occurrence.objects.filter(due_at=at(12)).order_by("run")] == [1, 2]
+    one.enabled = True
+    one.save()
+    options(one, paused=False)
+    bench.work(10)
+    assert bench.sent[3:] == [("t", 80)]
+
+
+def test_run_now_rolls_back_and_waits_for_the_broker(bench: Bench) -> None:
+    task()
+    bench.tick()
+    with pytest.raises(RuntimeError), transaction.atomic():
+        onebeat.run_now("t")
+        raise RuntimeError
+    bench.advance(1)
+    assert bench.sent == []
+    bench.outbox.away = True
+    onebeat.run_now("t")
+    bench.advance(20)
+    bench.outbox.away = False
+    bench.advance(1)
+    assert bench.sent == [("t", 1)]
