@@ -47,9 +47,7 @@ def ask(using: str, task: int, name: str, due_at: datetime, now: datetime, detai
             decided_at=now,
         )
         columns, values = rows.insertable(using, one)
-        _, made = vendors.insert_one_or_find(
-            using, ledger.TABLE, columns, values, ("task_id", "due_at", "run"), pk="id"
-        )
+        _, made = vendors.insert_one_or_find(using, ledger.TABLE, columns, values, pk="id")
         if made:
             return run
         number += 1

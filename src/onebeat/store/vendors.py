@@ -297,14 +297,14 @@ def insert_or_find(
     """
     link, at = connection(using), columns.index(unique)
     if link.vendor == "mysql":
-        return {row[at]: insert_one_or_find(using, table, columns, row, [unique], pk) for row in rows}
+        return {row[at]: insert_one_or_find(using, table, columns, row, pk) for row in rows}
     found: dict[Any, tuple[Any, bool]] = {}
     # What is the same in every row and empty needs no parameter.
     nulls = [all(row[number] is None for row in rows) for number in range(len(columns))]
     one = "(" + ", ".join("NULL" if null else "%s" for null in nulls) + ")"
     kept = [number for number, null in enumerate(nulls) if not null]
     sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
-    tail = f" ON CONFLICT ({quoted(using, unique)}) DO NOTHING RETURNING {quoted(using, unique, pk)}"
+    tail = f" ON CONFLICT DO NOTHING RETURNING {quoted(using, unique, pk)}"
     with link.cursor() as cursor:
         for part in _parts(link, rows, len(columns)):
             cursor.execute(sql + ", ".join([one] * len(part)) + tail, [row[n] for row in part for n in kept])
