@@ -11,6 +11,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import outcomes, status
+from onebeat.admin.filters import ORIGINS
 from onebeat.admin.listing import WAKE, beside, now_of
 from onebeat.admin.words import schedule_raw, schedule_words, schedules_of, time_tag
 
@@ -23,8 +24,10 @@ class TaskColumns:
 
     @admin.display(description=_("name"), ordering="name")
     def name_and_notes(self, task: PeriodicTask) -> SafeString:
-        """The name, and below it the notes for people."""
-        return _two(task.name, task.description)
+        """The name, and below it who made the task, if that was no person here, and the notes for people."""
+        options = beside(task, "onebeat_options")
+        origin = ORIGINS.get(options.origin) if options is not None else None
+        return _two(task.name, ": ".join(str(one) for one in (origin, task.description) if one))
 
     @admin.display(description=_("Celery task"), ordering="task")
     def task_and_badge(self, task: PeriodicTask) -> SafeString:

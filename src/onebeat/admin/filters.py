@@ -19,6 +19,9 @@ KINDS = {
 }
 
 
+ORIGINS = {"code": _("code"), "once": _("once")}
+
+
 class StatusFilter(admin.SimpleListFilter):
     """On, paused, finished, off, set aside."""
 
@@ -33,6 +36,19 @@ class StatusFilter(admin.SimpleListFilter):
         if key not in dict(status.CHOICES):
             return queryset
         return status.having(queryset, str(key), vendors.now(queryset.db))
+
+
+class OriginFilter(admin.SimpleListFilter):
+    """Who made the task."""
+
+    title = _("origin")
+    parameter_name = "origin"
+
+    def lookups(self, request: Any, model_admin: Any) -> Any:
+        return list(ORIGINS.items())
+
+    def queryset(self, request: Any, queryset: Any) -> Any:
+        return queryset.filter(onebeat_options__origin=self.value()) if self.value() in ORIGINS else queryset
 
 
 class KindFilter(admin.SimpleListFilter):

@@ -186,7 +186,11 @@ class TaskOptionsForm(OptionsForm):
     class Meta:
         model = TaskOptions
         fields = "__all__"
-        widgets = {"paused_why": forms.Textarea(attrs={"rows": 2, "cols": 80}), "missed": forms.RadioSelect}
+        widgets = {
+            "paused_why": forms.Textarea(attrs={"rows": 2, "cols": 80}),
+            "missed": forms.RadioSelect,
+            "extra": forms.TextInput(attrs={"size": 60, "spellcheck": "false"}),
+        }
         labels = {
             "missed": _("Missed runs"),
             "grace_seconds": _("Grace (seconds)"),
@@ -194,11 +198,15 @@ class TaskOptionsForm(OptionsForm):
             "paused": _("Paused"),
             "paused_why": _("Reason of the pause"),
             "paused_by": _("Paused by"),
+            "tags": _("Tags"),
+            "extra": _("More message options"),
         }
         help_texts = {
             "missed": _("What happens to runs that no scheduler could send at their turn, because all were down."),
             "grace_seconds": _("A run later than this is missed. Empty: however late, it is worth one run."),
             "jitter_seconds": _("Each run leaves at a moment of its own within this time after its turn."),
+            "tags": _("Words by which tasks are paused together, separated by commas."),
+            "extra": _('A JSON object, for example {"time_limit": 60}.'),
             "paused": _("Runs are skipped, with this reason, until the task is resumed or the time below has come."),
         }
 

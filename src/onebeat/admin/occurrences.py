@@ -75,18 +75,23 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     decided = instant("decided_at", _("decided"))
     leased = instant("lease_until", _("claimed until"))
     sent = instant("sent_at", _("sent"))
-    list_display = ["nominal", "task_name", "outcome", "late", "sent", "message", "why"]
+    began = instant("started_at", _("started"))
+    ended = instant("finished_at", _("finished at"))
+    list_display = ["nominal", "task_name", "outcome", "late", "sent", "took", "why", "message"]
     list_filter = [StateFilter, ReasonFilter, SinceFilter]
     list_per_page = 50
     search_fields = ["task_name"]
     fields = [
-        "task_link", "due", "to", "run", "outcome", "why", "late", "message",
-        "claims", "beat_id", "decided", "leased", "sent",
-    ]  # fmt: skip
-
-    def get_ordering(self, request: Any) -> Any:
-        """The newest first; of one task by its nominal times, for which there is an index."""
-        return ["-due_at", "-run"] if request.GET.get(_BY_TASK) else ["-pk"]
+        "task_link",
+        ("due", "to", "run"),
+        "outcome",
+        "why",
+        ("sent", "late"),
+        ("began", "ended", "took"),
+        ("worker", "attempt", "copies"),
+        "message",
+        ("decided", "claims", "beat_id", "leased"),
+    ]
 
     def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """By the name, looked up among the tasks that exist: the ledger may have a hundred rows for each of them."""
@@ -115,10 +120,15 @@ class OccurrenceAdmin(ReadOnlyAdmin):
         """How late it was sent."""
         return late_words(one)
 
+    @admin.display(description=_("duration"))
+    def took(self, one: Occurrence) -> str:
+        """How long the worker took, where it says so."""
+        return "" if one.duration is None else span(one.duration)
+
     @admin.display(description=_("detail"))
     def why(self, one: Occurrence) -> str:
-        """What else is known."""
-        return one.detail
+        """What else is known: why it was not sent, or what it raised."""
+        return one.error or one.detail
 
     @admin.display(description=_("task"))
     def task_link(self, one: Occurrence) -> Any:
@@ -147,9 +157,3 @@ def _uuid(text: str) -> Any:
         return uuid.UUID(text)
     except ValueError:
         return None
-
-
-def duration(one: Occurrence) -> str:
-    """How long the worker took, where it says so."""
-    started, finished = getattr(one, "started_at", None), getattr(one, "finished_at", None)
-    return span(finished - started) if started and finished else ""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.admin.utils import flatten
+
 from onebeat.admin.pages import OurAdmin
 
 
@@ -12,7 +14,7 @@ class ReadOnlyAdmin(OurAdmin):
 
     def get_readonly_fields(self, request: Any, obj: Any = None) -> Any:
         """All that are shown."""
-        return self.fields
+        return flatten(self.fields or [])
 
     def has_add_permission(self, request: Any) -> bool:
         """No."""

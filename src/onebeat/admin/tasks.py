@@ -41,7 +41,11 @@ class TaskOptionsInline(OptionsInline):
     extra = 1
     max_num = 1
     can_delete = False
-    fields = ("missed", "grace_seconds", "jitter_seconds", "paused", "paused_until", "paused_why", "paused_by")
+    fields = (
+        *("missed", "grace_seconds", "jitter_seconds"),
+        *("paused", "paused_until", "paused_why", "paused_by"),
+        *("tags", "extra"),
+    )
 
 
 @admin.register(PeriodicTask)
@@ -58,7 +62,7 @@ class PeriodicTaskAdmin(TaskActions, TaskColumns, OurAdmin):
         "last_runs",
         "task_and_badge",
     ]
-    list_filter = [filters.StatusFilter, filters.KindFilter, "one_off"]
+    list_filter = [filters.StatusFilter, filters.KindFilter, filters.OriginFilter, "one_off"]
     search_fields = ["name", "task", "args", "kwargs"]
     list_per_page = 50
     actions = list(ACTS)

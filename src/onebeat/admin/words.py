@@ -11,7 +11,7 @@ from django.contrib import admin
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
-from django.utils.translation import gettext
+from django.utils.translation import gettext, gettext_noop
 
 from onebeat.core.describe import describe
 from onebeat.core.errors import RuleError
@@ -19,6 +19,17 @@ from onebeat.core.recurrence import Clocked, Interval, Recurrence, Solar
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.rules import SCHEDULES
+
+#: The phrases of `core.describe` that it picks from a table: named here, so that translators are given them.
+UNITS = [
+    gettext_noop("every day"),
+    gettext_noop("every %(n)s days"),
+    gettext_noop("every %(n)s hours"),
+    gettext_noop("every second"),
+    gettext_noop("every %(n)s seconds"),
+    gettext_noop("every microsecond"),
+    gettext_noop("every %(n)s microseconds"),
+]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
