@@ -265,7 +265,7 @@ def test_run_now_and_its_outcome_with_a_real_scheduler_and_worker(tab: Any, spaw
 
     def outcome() -> bool:
         found = there.open("occurrence_changelist", query=f"?task__id__exact={one.pk}")
-        return "succeeded" in str(found.locator("#result_list .field-outcome").inner_text())
+        return "succeeded" in str(found.locator("#result_list .field-became").inner_text())
 
     eventually(outcome, 120, "the run's outcome in the list of occurrences")
     page = there.open("periodictask_changelist")

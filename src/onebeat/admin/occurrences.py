@@ -77,14 +77,14 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     sent = instant("sent_at", _("sent"))
     began = instant("started_at", _("started"))
     ended = instant("finished_at", _("finished at"))
-    list_display = ["nominal", "task_name", "outcome", "late", "sent", "took", "why", "message"]
+    list_display = ["nominal", "task_name", "became", "late", "sent", "took", "why", "message"]
     list_filter = [StateFilter, ReasonFilter, SinceFilter]
     list_per_page = 50
     search_fields = ["task_name"]
     fields = [
         "task_link",
         ("due", "to", "run"),
-        "outcome",
+        "became",
         "why",
         ("sent", "late"),
         ("began", "ended", "took"),
@@ -111,7 +111,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
         return first if one.through is None else f"{first} - {shown(one.through)}"
 
     @admin.display(description=_("outcome"))
-    def outcome(self, one: Occurrence) -> SafeString:
+    def became(self, one: Occurrence) -> SafeString:
         """What became of it."""
         return format_html('<span class="ob-badge ob-{}">{}</span>', one.state, state_word(one))
 
