@@ -19,6 +19,15 @@ if TYPE_CHECKING:
         Run,
         Tag,
         UnknownTask,
+        Upcoming,
+        acancel,
+        aonce,
+        aonce_many,
+        apause,
+        aresume,
+        arun_now,
+        askip,
+        aupcoming,
         cancel,
         linked,
         once,
@@ -27,6 +36,7 @@ if TYPE_CHECKING:
         resume,
         run_now,
         skip,
+        upcoming,
     )
 
 __all__ = [
@@ -42,6 +52,15 @@ __all__ = [
     "Run",
     "Tag",
     "UnknownTask",
+    "Upcoming",
+    "acancel",
+    "aonce",
+    "aonce_many",
+    "apause",
+    "aresume",
+    "arun_now",
+    "askip",
+    "aupcoming",
     "cancel",
     "linked",
     "once",
@@ -50,6 +69,7 @@ __all__ = [
     "resume",
     "run_now",
     "skip",
+    "upcoming",
 ]
 
 

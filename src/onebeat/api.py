@@ -6,16 +6,26 @@ it, the one that the router gives for tasks. `by` is whoever does it, a user or 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Coroutine
+from typing import Any, ParamSpec, TypeVar
+
+from asgiref.sync import sync_to_async
+
 from onebeat.core.errors import KeyTaken, UnknownTask
 from onebeat.core.jsonable import NotJSON
 from onebeat.store.byhand import Run
 from onebeat.store.changing import OnceState
 from onebeat.store.pausing import CatchUp
+from onebeat.store.upcoming import Upcoming
 from onebeat.verbs.acting import pause, resume, run_now, skip
 from onebeat.verbs.base import ALL, Tag
 from onebeat.verbs.links import linked
+from onebeat.verbs.looking import upcoming
 from onebeat.verbs.onceoff import IfExists, Once, OnceItem, cancel, once, once_many
 from onebeat.wanted import MessageOptions
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 __all__ = [
     "ALL",
@@ -30,6 +40,15 @@ __all__ = [
     "Run",
     "Tag",
     "UnknownTask",
+    "Upcoming",
+    "acancel",
+    "aonce",
+    "aonce_many",
+    "apause",
+    "aresume",
+    "arun_now",
+    "askip",
+    "aupcoming",
     "cancel",
     "linked",
     "once",
@@ -38,4 +57,26 @@ __all__ = [
     "resume",
     "run_now",
     "skip",
+    "upcoming",
 ]
+
+
+def _twin(verb: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """The verb for asynchronous code: it runs in the thread that has the request's database connection."""
+
+    async def twin(*args: P.args, **kwargs: P.kwargs) -> T:
+        return await sync_to_async(verb, thread_sensitive=True)(*args, **kwargs)
+
+    twin.__name__ = twin.__qualname__ = f"a{getattr(verb, '__name__', 'verb')}"
+    twin.__doc__ = f"`{getattr(verb, '__name__', 'verb')}` for asynchronous code.\n\n    {verb.__doc__}"
+    return twin
+
+
+acancel = _twin(cancel)
+aonce = _twin(once)
+aonce_many = _twin(once_many)
+apause = _twin(pause)
+aresume = _twin(resume)
+arun_now = _twin(run_now)
+askip = _twin(skip)
+aupcoming = _twin(upcoming)

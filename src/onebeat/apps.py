@@ -36,14 +36,16 @@ class OnebeatConfig(AppConfig):
         from onebeat import checks
         from onebeat.celery import worker
         from onebeat.models import loading
-        from onebeat.store import adopt, migrated
+        from onebeat.store import adopt, migrated, unconstrain
 
         worker.install()
         pre_migrate.connect(migrated.migrate_begins, sender=self)
         pre_migrate.connect(adopt.before_migrate, sender=self)
         post_migrate.connect(migrated.migrate_ended, sender=self)
+        post_migrate.connect(unconstrain.restore, sender=self)
         loading.watch()
         register(checks.check_settings)
         register(checks.check_old_distribution)
         register(checks.check_sqlite)
         register(checks.check_skip_locked, Tags.database)
+        register(checks.check_other_beat, Tags.database)

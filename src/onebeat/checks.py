@@ -12,6 +12,7 @@ from django.db import connections, router
 from onebeat import conf
 from onebeat.compat.alias import installed
 from onebeat.models import TaskState
+from onebeat.store import migrated, rivals, vendors
 
 _BUSY_SECONDS = 20
 
@@ -58,6 +59,23 @@ def check_sqlite(**kwargs: Any) -> list[CheckMessage]:
                     f"database {alias!r}: SQLite gives up a locked database after {options.get('timeout', 5)} s",
                     hint=f'Set "timeout": {_BUSY_SECONDS} in the OPTIONS of the database.',
                     id="onebeat.W002",
+                )
+            )
+    return found
+
+
+def check_other_beat(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Another beat is known to send the same tasks at this moment."""
+    found: list[CheckMessage] = []
+    for alias in databases or ():
+        if migrated.lacking(alias):
+            continue
+        if other := rivals.at_work(alias, vendors.now(alias)):
+            found.append(
+                Warning(
+                    f"database {alias!r}: {other} sends the same tasks; onebeat sends nothing meanwhile",
+                    hint="Stop it. onebeat goes on by itself within a minute.",
+                    id="onebeat.W003",
                 )
             )
     return found

@@ -40,9 +40,16 @@ def pages() -> dict[str, Any]:
         response = client.get(path)
         found[name] = [response.status_code, sign in response.content.decode()]
     form = {
-        "name": "Two", "task": "shop.report", "args": "[]", "kwargs": "{}", "headers": "{}",
-        "kind": "interval", "interval_every": "7", "interval_period": "hours",
-        "onebeat_options-TOTAL_FORMS": "0", "onebeat_options-INITIAL_FORMS": "0",
+        "name": "Two",
+        "task": "shop.report",
+        "args": "[]",
+        "kwargs": "{}",
+        "headers": "{}",
+        "kind": "interval",
+        "interval_every": "7",
+        "interval_period": "hours",
+        "onebeat_options-TOTAL_FORMS": "0",
+        "onebeat_options-INITIAL_FORMS": "0",
     }
     found["saved"] = [client.post(url("periodictask_add"), form).status_code, PeriodicTask.objects.count() == 2]
     return found

@@ -47,13 +47,13 @@ def in_celerys_words(kind: str, number: int) -> Any:
     """The same value as the object that `from_schedule` takes."""
     from celery import schedules
 
-    from onebeat.models.celery_schedules import ZonedCrontab
+    from onebeat.models.celery_schedules import TzAwareCrontab
 
     fields = value(kind, number)
     if kind == "interval":
         return schedules.schedule(timedelta(seconds=number + 1))
     if kind == "crontab":
-        return ZonedCrontab(fields["minute"], fields["hour"], "mon,wed,fri", tz=fields["timezone"])
+        return TzAwareCrontab(fields["minute"], fields["hour"], "mon,wed,fri", tz=fields["timezone"])
     if kind == "solar":  # Celery's own needs ephem to be made
         return SimpleNamespace(event="sunset", lat=number / 100, lon=1.0)
     return fields["clocked_time"]

@@ -57,7 +57,7 @@ def test_tasks_follow_whether_they_come_before_the_schedule_or_after(tmp_path: P
 
 def test_keys_that_mean_other_rows_here(tmp_path: Path) -> None:
     five, ten = (IntervalSchedule.objects.create(every=n, period="minutes").pk for n in (5, 10))
-    PeriodicTask.objects.create(name="mine", task="t", interval_id=ten)
+    PeriodicTask.objects.create(id=400, name="mine", task="t", interval_id=ten)
     # The other way round in the file, and one more that is new.
     load(tmp_path, task(501, interval=ten), interval(ten, 5), interval(five, 10), interval(ten + 70, 20),
          task(502, interval=five), task(503, interval=ten + 70))  # fmt: skip

@@ -39,7 +39,9 @@ def make_recorded(count: int) -> None:
 
 @pytest.mark.parametrize("pool", ["solo", "prefork"])
 def test_a_worker_with_beat_inside(templates: Templates, spawn: Spawn, tmp_path: Path, pool: str) -> None:
-    """It sends, runs what it sent, and stops clean on one SIGTERM. (A worker's own -S is another option.)"""
+    """It sends, runs what it sent, records what became of it, and stops clean on one SIGTERM. (A worker's own -S is
+    another option.)
+    """
     log = tmp_path / "ran"
     worker = ("-m", "celery", "-A", "tests.project.celery", "worker", "-B", "--scheduler", "onebeat")
     with fleets(templates, spawn, Place("postgresql", "redis")) as (fleet,):
@@ -49,7 +51,9 @@ def test_a_worker_with_beat_inside(templates: Templates, spawn: Spawn, tmp_path:
         fleet.wait_able()
         fleet.make(make_recorded, 20)
         eventually(lambda: len(read_log(log)) >= 20, LIMIT, "the tasks to run")
-        eventually(partial(fleet.finished, 20), LIMIT, "the ledger")
+        eventually(lambda: fleet.count("state = 'succeeded'") == 20, LIMIT, "the ledger")
+        assert fleet.finished(20)
+        assert not fleet.count("sent_at IS NULL OR lease_until IS NOT NULL OR copies <> 0 OR attempt <> 0")
         assert sorted(line["key"] for line in read_log(log)) == list(range(20))
         assert {line["id"] for line in read_log(log)} == {row.message_id for row in fleet.ledger()}
         print(f"{pool}: stopped in {fleet.stop():.2f} s")

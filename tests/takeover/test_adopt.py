@@ -74,6 +74,17 @@ def test_so_does_a_child_of_a_row_that_would_go(old: Old) -> None:
     assert old.keys("intervalschedule") == [1, 3]
 
 
+def test_on_mysql_so_do_rows_that_only_the_database_takes_for_one(old: Old) -> None:
+    if old.link.vendor != "mysql":
+        pytest.skip("texts that end in a space are others there")
+    rows = [("*", "*"), ("* ", "*"), ("0 ", "*"), ("0", "*"), ("0", "FRI#l"), ("0", "fri#L")]
+    old.crontabs(*((key, minute, "9", "*", "*", day) for key, (minute, day) in enumerate(rows, start=1)))
+    assert "rows 3" not in refused(old, "the rows 1 and 2 hold one value", "Delete the spaces")
+    old.run(f"DELETE FROM {PREFIX}crontabschedule WHERE id = 2")
+    old.migrate()
+    assert old.keys("crontabschedule") == [1, 3, 5]
+
+
 def test_on_postgresql_a_unique_key_counts_where_it_holds(old: Old) -> None:
     if old.link.vendor != "postgresql":
         pytest.skip("keys with a condition, and tables of other schemas")

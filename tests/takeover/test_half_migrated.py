@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from datetime import timedelta
 from typing import Any
 
 from tests.processes import run_python
@@ -15,9 +16,12 @@ SHOP = ("migrate", "--verbosity=0", "shop")
 STATES = ("0016_alter_crontabschedule_timezone", "0019_alter_periodictasks_options")
 
 
-def every_way() -> list[dict[str, Any]]:
-    """Each way to write, out of a transaction and in one; what is left, and whether the old beat was always told."""
-    return [write(False), write(True)]
+def before_and_after() -> dict[str, Any]:
+    """A process that lives through the migration, which another one makes: it writes, serves the admin and sends."""
+    wrote = [write(False), write(True)]
+    pages = in_the_admin()
+    told, sent = a_scheduler()
+    return {"wrote": wrote, "pages": pages, "told": told, "sent": sent}
 
 
 def write(atomic: bool) -> dict[str, Any]:
@@ -36,11 +40,11 @@ def write(atomic: bool) -> dict[str, Any]:
         m.PeriodicTasks.objects.all().delete()
 
     with transaction.atomic() if atomic else nullcontext():
-        five = m.IntervalSchedule(every=5, period="minutes")
+        five = m.IntervalSchedule(every=5, period="hours")
         five.save()
-        again = m.IntervalSchedule.objects.create(every=5, period="minutes")
-        got, made = m.IntervalSchedule.objects.get_or_create(every=5, period="minutes")
-        six, new = m.IntervalSchedule.objects.update_or_create(every=5, period="minutes", defaults={"every": 6})
+        again = m.IntervalSchedule.objects.create(every=5, period="hours")
+        got, made = m.IntervalSchedule.objects.get_or_create(every=5, period="hours")
+        six, new = m.IntervalSchedule.objects.update_or_create(every=5, period="hours", defaults={"every": 6})
         keys = {five.pk, again.pk, got.pk, six.pk}
         crontab = m.CrontabSchedule.from_schedule(m.CrontabSchedule(minute="7").schedule)
         noon = datetime(2040, 1, 1, 12, tzinfo=UTC)
@@ -76,7 +80,7 @@ def write(atomic: bool) -> dict[str, Any]:
         tell()
         m.PeriodicTask.objects.all().delete()
         tell()
-    m.IntervalSchedule.objects.all().delete()
+        six.delete()
     return {
         "keys": len(keys), "made": [made, new], "clocks": len({one.pk for one in clocks}), "told": set(told) == {True},
         "left": [m.PeriodicTask.objects.count(), m.CrontabSchedule.objects.count()],
@@ -114,14 +118,46 @@ def in_the_admin() -> list[Any]:
     return [*(one.status_code for one in answers), *PeriodicTask.objects.values_list("name", flat=True)]
 
 
-def test_every_way_to_write_works_before_our_migrations(old: Old) -> None:
-    old.call(SHOP)
-    assert run_python(old.scratch.env, every_way) == 2 * [
-        {"keys": 1, "made": [False, False], "clocks": 1, "told": True, "left": [0, 0]}
-    ]
+def a_scheduler() -> tuple[list[str], list[Any]]:
+    """What it logs, and what it sends: before, and after."""
+    import logging
+
+    from django.db import transaction
+
+    from onebeat.core import clock
+    from onebeat.engine.loop import Loop
+    from onebeat.engine.stop import Stop
+    from onebeat.models import Change, PeriodicTask
+    from tests.engine.kit import START, Bench, sweep
+    from tests.processes import manage
+
+    told: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage().split(" ")[0])  # type: ignore[method-assign]
+    logging.getLogger("onebeat").addHandler(handler)
+    with clock.pin(START):
+        bench = Bench()
+        loop = Loop(bench.engine, Stop())
+        pauses = {loop.tick(), loop.tick()}
+        assert pauses == {bench.engine.settings.poll_interval}
+        manage({}, "migrate", "--verbosity=0")
+        with transaction.atomic():
+            PeriodicTask.objects.create(name="after", task="t", interval_id=1)
+        assert Change.objects.count() == 1
+        loop.tick()
+        sweep()
+        clock.move(START + timedelta(minutes=5))
+        loop.tick()
+        loop.close()
+    return told, sorted(name for name, _ in bench.sent)
 
 
-def test_the_admin_works_before_our_migrations(old: Old) -> None:
+def test_a_process_lives_through_the_migration(old: Old) -> None:
     old.intervals((1, 5, "minutes"), (2, 5, "minutes"))
     old.call(SHOP)
-    assert run_python(old.scratch.env, in_the_admin) == [200, 302, 302, 302, 200, 302, 302, "z"]
+    assert run_python(old.scratch.env, before_and_after) == {
+        "wrote": 2 * [{"keys": 1, "made": [False, False], "clocks": 1, "told": True, "left": [0, 0]}],
+        "pages": [200, 302, 302, 302, 200, 302, 302, "z"],
+        "told": ["waiting", "the"],
+        "sent": ["after", "z"],
+    }

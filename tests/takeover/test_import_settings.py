@@ -120,7 +120,9 @@ def test_what_cannot_be_carried_is_named_and_stops_nothing(
     assert code == 1 and "7 are here already; 12 cannot be carried." in text and "countdown" not in text
 
 
-def test_what_is_here_stays_and_is_listed_unless_it_is_to_be_replaced(declared: dict[str, Any]) -> None:
+def test_what_is_here_stays_and_is_listed_unless_it_is_to_be_replaced(
+    declared: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
     declared["a"] = {"task": "x.y", "schedule": 60, "args": [1]}
     declared["b"] = {"task": "x.y", "schedule": crontab(minute=5)}
     declared["c"] = {"task": "x.y", "schedule": 60}
@@ -145,6 +147,17 @@ def test_what_is_here_stays_and_is_listed_unless_it_is_to_be_replaced(declared: 
     assert (other.clocked, other.crontab, other.task, other.one_off) == (None, cron("5"), "x.y", False)
     Bench().tick()
     assert due(other) == 300
+    # Somebody deletes one while it is replaced: then it is made.
+    PeriodicTask.objects.filter(name="b").update(task="z.z")
+    plan = carry._planned
+
+    def meanwhile(*args: Any) -> Any:
+        plans = plan(*args)
+        PeriodicTask.objects.filter(name="b", task="z.z").delete()
+        return plans
+
+    monkeypatch.setattr(carry, "_planned", meanwhile)
+    assert outcomes("settings", "--replace", "--apply") == {"a": "same", "b": "new", "c": "same"}
     mine.refresh_from_db()
     assert (mine.description, mine.enabled) == ("mine", False)
 
@@ -204,6 +217,7 @@ def test_entries_that_modules_add_to_the_app_are_among_them(declared: dict[str, 
         ((), "SOURCE"),
         (("shelf",), "shelf"),
         (("settings", "--apply", "--dry-run"), "--dry-run"),
+        (("settings", "--database", "nowhere"), "nowhere"),
         (("database",), "--from"),
         (("database", "--from", "nowhere"), "nowhere"),
         (("database", "--from", "default"), "`migrate` takes it over in place"),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from tests.processes import run_python
@@ -60,6 +62,51 @@ def test_columns_of_tables_that_django_does_not_know_follow(old: Old) -> None:
     told = old.migrate()
     assert dict(old.run("SELECT note, plan FROM strange")) == {"a": 1, "b": 1, "c": 3, "d": None, "e": 1}
     assert told["interval"]["repointed"] == {"strange.plan": 2}
+
+
+def test_generic_keys_of_django_s_models_follow(old: Old) -> None:
+    old.intervals((1, 5, "minutes"), (2, 5, "minutes"))
+    old.clocks((1, "2030-01-01 10:00:00"), (2, "2030-01-02 10:00:00"))
+    assert run_python(old.scratch.env, labels) == [
+        ["interval 2", 1, "1"], ["interval, other", 9, "9"], ["other", 2, "2"],
+    ]  # fmt: skip
+    assert old.keys("intervalschedule") == [1]
+
+
+def labels() -> list[Any]:
+    """Rows of a model with two generic keys, a number and a text, after the migration: name, number, text."""
+    from django.contrib.contenttypes.fields import GenericForeignKey
+    from django.contrib.contenttypes.models import ContentType
+    from django.core.management import CommandError, call_command
+    from django.db import connection, models
+
+    class Label(models.Model):
+        name = models.CharField(max_length=20)
+        kind = models.ForeignKey(ContentType, models.CASCADE, related_name="+")
+        number = models.PositiveIntegerField()
+        text = models.CharField(max_length=20)
+        one = GenericForeignKey("kind", "number")
+        two = GenericForeignKey("kind", "text")
+
+        class Meta:
+            app_label = "shop"
+            constraints = [models.UniqueConstraint(fields=["kind", "number"], name="shop_label_once")]
+
+    with connection.schema_editor() as editor:
+        editor.create_model(Label)
+    kinds = [ContentType.objects.get_or_create(app_label="django_celery_beat", model=f"{name}schedule")[0]
+             for name in ("interval", "clocked")]  # fmt: skip
+    for name, kind, key in (("interval 2", 0, 2), ("interval 1", 0, 1), ("interval, other", 0, 9), ("other", 1, 2)):
+        Label.objects.create(name=name, kind=kinds[kind], number=key, text=str(key))
+    try:
+        call_command(*MIGRATE)
+    except CommandError as error:
+        assert "shop_label.number may hold each of them once" in str(error)
+    else:
+        raise AssertionError("two rows of a unique key became one")
+    Label.objects.filter(name="interval 1").delete()
+    call_command(*MIGRATE)
+    return [list(row) for row in Label.objects.order_by("name").values_list("name", "number", "text")]
 
 
 def test_rows_are_spelled_as_the_models_would_spell_them_and_then_compared(old: Old) -> None:
@@ -136,6 +183,13 @@ def stop_in_the_middle() -> int:
 def test_the_way_back_drops_the_constraints_and_forward_is_free_again(old: Old) -> None:
     old.intervals((1, 5, "minutes"), (2, 5, "minutes"))
     old.call(MIGRATE, BACK)
+    # A later django-celery-beat has been here, whose migration we do not know.
+    old.run(
+        "INSERT INTO django_migrations (app, name, applied) "
+        "VALUES ('django_celery_beat', '0020_unknown', '2030-01-01 00:00:00')"
+    )
+    old.run(f"ALTER TABLE {PREFIX}periodictask ADD COLUMN color VARCHAR(9) NULL")
+    old.run(f"ALTER TABLE {PREFIX}periodictask ADD COLUMN weight INTEGER NOT NULL DEFAULT 1")
     old.intervals((3, 5, "minutes"))
     old.task("one", interval_id=3)
     old.migrate()

@@ -9,7 +9,7 @@ import pytest
 from tests.scratch import Templates
 from tests.worker.desk import desk, kill
 
-pytestmark = [pytest.mark.broker, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(200)]
 
 
 def test_what_a_death_after_the_start_means(templates: Templates, tmp_path: Path) -> None:

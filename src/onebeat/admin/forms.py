@@ -76,6 +76,10 @@ class PeriodicTaskForm(TaskForm):
         super().__init__(*args, **kwargs)
         kinds.name_parts(self)
         self.schedule: Any = None
+        if self.is_bound and self.add_prefix("kind") not in self.data:
+            # Sent by a page that has the old fields.
+            for name in ("kind", *(name for kind in kinds.MODELS for name in kinds.names(kind))):
+                self.fields.pop(name, None)
         row = self.instance.scheduler if self.instance is not None else None
         self.initial.setdefault("kind", "interval" if row is None else row.KIND)
         if row is not None:

@@ -8,8 +8,9 @@ import threading
 from typing import Any
 
 from celery import beat
-from django.db import router
+from django.db import DEFAULT_DB_ALIAS, Error, connections, router
 
+from onebeat.celery import cleanup
 from onebeat.compat import hooks
 from onebeat.conf import current
 from onebeat.engine.loop import Loop
@@ -33,7 +34,7 @@ class Scheduler(beat.Scheduler):
 
     def __init__(self, app: Any, *args: Any, **kwargs: Any) -> None:
         self._loop: Loop | None = None
-        self._ticking = False
+        self._ticking = self._cleans_up = False
         super().__init__(app, *args, **kwargs)
 
     def setup_schedule(self) -> None:
@@ -50,6 +51,8 @@ class Scheduler(beat.Scheduler):
             self._loop = self._new_loop()
         self._ticking = True
         try:
+            if not self._cleans_up:
+                self._ensure_cleanup()
             delay = self._loop.tick()
         finally:
             self._ticking = False
@@ -67,6 +70,17 @@ class Scheduler(beat.Scheduler):
     def info(self) -> str:
         """A line for beat's banner."""
         return f"    . poll -> {current().poll_interval:g}s"
+
+    def _ensure_cleanup(self) -> None:
+        try:
+            cleanup.ensure(self.app)
+            self._cleans_up = True
+        except Error as error:
+            logger.error("the clean-up of results is not stored yet: %s", error)
+            connections[DEFAULT_DB_ALIAS].close()
+        except Exception as error:  # the result backend's library is missing, or its URL is wrong
+            logger.error("the clean-up of results is not stored: %r", error)
+            self._cleans_up = True
 
     def _new_loop(self) -> Loop:
         settings, stop = current(), Stop()

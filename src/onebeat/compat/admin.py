@@ -1,83 +1,52 @@
-"""`django_celery_beat.admin`: onebeat's pages, and the parts that other forms are built from."""
+"""`django_celery_beat.admin`: the pages as they were, for those who build on them. The admin itself has onebeat's own.
+
+Nothing here is registered: a subclass takes the place of onebeat's page with `admin.site.unregister` and `register`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from celery import current_app
-from django import forms
 from django.contrib import admin
+from django.utils.translation import gettext_lazy as _
 
-from onebeat.admin import (
-    ClockedScheduleAdmin,
-    CrontabScheduleAdmin,
-    IntervalScheduleAdmin,
-    PeriodicTaskAdmin,
-    PeriodicTaskForm,
-    SolarScheduleAdmin,
+from onebeat.compat.pages import PeriodicTaskAdmin, PeriodicTaskForm
+from onebeat.compat.utils import is_database_scheduler
+from onebeat.compat.widgets import TaskChoiceField, TaskSelectWidget
+from onebeat.models import (
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    PeriodicTasks,
+    SolarSchedule,
 )
-from onebeat.admin.schedules import ScheduleAdmin
-from onebeat.models import PeriodicTask
 
 __all__ = [
+    "ClockedSchedule",
     "ClockedScheduleAdmin",
+    "CrontabSchedule",
     "CrontabScheduleAdmin",
+    "IntervalSchedule",
     "IntervalScheduleAdmin",
+    "PeriodicTask",
     "PeriodicTaskAdmin",
     "PeriodicTaskForm",
     "PeriodicTaskInline",
+    "PeriodicTasks",
     "ScheduleAdmin",
+    "SolarSchedule",
     "SolarScheduleAdmin",
     "TaskChoiceField",
     "TaskSelectWidget",
+    "is_database_scheduler",
 ]
 
 if TYPE_CHECKING:
     TaskInline = admin.TabularInline[PeriodicTask, Any]
+    ScheduleModelAdmin = admin.ModelAdmin[Any]
 else:
-    TaskInline = admin.TabularInline
-
-
-class _TaskChoices:
-    """The registered tasks as choices, looked up each time: tasks are registered late."""
-
-    def __init__(self, app: Any) -> None:
-        self.app = app
-
-    def __iter__(self) -> Iterator[tuple[str, str]]:
-        self.app.loader.import_default_modules()
-        yield "", ""
-        yield from ((name, name) for name in sorted(self.app.tasks) if not name.startswith("celery."))
-
-
-class TaskSelectWidget(forms.Select):
-    """A select of the tasks that the Celery app has registered."""
-
-    celery_app = current_app
-
-    def tasks_as_choices(self) -> list[tuple[str, str]]:
-        """The choices, the empty one first."""
-        return list(_TaskChoices(self.celery_app))
-
-    @property
-    def choices(self) -> Any:
-        """As `tasks_as_choices`."""
-        return self.tasks_as_choices()
-
-    @choices.setter
-    def choices(self, value: Any) -> None:
-        """What a field hands over has no say."""
-
-
-class TaskChoiceField(forms.ChoiceField):
-    """A field for the name of a task; a name that this process has not registered is as good."""
-
-    widget = TaskSelectWidget
-
-    def valid_value(self, value: Any) -> bool:
-        """Any."""
-        return True
+    TaskInline, ScheduleModelAdmin = admin.TabularInline, admin.ModelAdmin
 
 
 class PeriodicTaskInline(TaskInline):
@@ -88,7 +57,38 @@ class PeriodicTaskInline(TaskInline):
     can_delete = False
     extra = 0
     show_change_link = True
+    verbose_name = _("Periodic tasks using this schedule")
+    verbose_name_plural = verbose_name
 
     def has_add_permission(self, request: Any, obj: Any = None) -> bool:
         """No."""
         return False
+
+
+class ScheduleAdmin(ScheduleModelAdmin):
+    """A schedule, with the tasks that use it."""
+
+    inlines = [PeriodicTaskInline]
+
+
+class ClockedScheduleAdmin(ScheduleAdmin):
+    """Instants."""
+
+    fields = ("clocked_time",)
+    list_display = ("clocked_time",)
+
+
+class CrontabScheduleAdmin(ScheduleAdmin):
+    """Crontabs."""
+
+    list_display = ("__str__", "human_readable")
+    fields = ("human_readable", "minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone")
+    readonly_fields = ("human_readable",)
+
+
+class SolarScheduleAdmin(ScheduleAdmin):
+    """Solar events."""
+
+
+class IntervalScheduleAdmin(ScheduleAdmin):
+    """Intervals."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+from datetime import timedelta
 from typing import Any
 
 from celery import beat
@@ -17,12 +18,14 @@ from django.db import DEFAULT_DB_ALIAS, Error, connections
 from onebeat.compat.entries import ModelEntry
 from onebeat.core import clock
 from onebeat.models import Change, PeriodicTask, PeriodicTasks
-from onebeat.store import plan
+from onebeat.store import beats, migrated, plan
 
 logger = logging.getLogger("onebeat")
 
 #: Everything is read again after this long, for changes that nothing told of.
 SCHEDULE_SYNC_MAX_INTERVAL = 300
+#: How often it says that it is at work, in seconds.
+_REPORT = 10.0
 
 
 #: Its published types leave out what subclasses use.
@@ -40,10 +43,14 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
 
     _schedule: dict[str, Any] | None = None
     _last_timestamp: Any = None
+    #: Nothing here asks for it; subclasses that bring their own `schedule` do.
+    _initial_read = True
     _heap_invalidated = False
     _read_at = _looked_at = 0.0
     _rows: int | None = None
     _stale = _urgent = False
+    _beat: int | None = None
+    _reported = -_REPORT
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._dirty: set[str] = set()
@@ -110,6 +117,7 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
     def classic_tick(self) -> float:
         """One step of Celery's loop; returns the seconds until the next."""
         self._look()
+        self._report()
         if self._urgent:  # a one-off that is not recorded as run would run again after a crash
             self._urgent = False
             self.sync()
@@ -153,6 +161,31 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
                 self._looked_at = clock.monotonic()
         except Error as error:
             self._failed(error)
+
+    def _report(self) -> None:
+        """Say that this scheduler is at work: the engine's hold while it is."""
+        if clock.monotonic() - self._reported < _REPORT:
+            return
+        self._reported = clock.monotonic()
+        try:
+            if migrated.lacking(DEFAULT_DB_ALIAS):
+                return
+            if self._beat is None or not beats.report(
+                DEFAULT_DB_ALIAS, self._beat, able_since=None, lag=timedelta(0)
+            ):  # fmt: skip
+                self._beat = beats.register(DEFAULT_DB_ALIAS, beats.CLASSIC)
+        except Error as error:
+            self._failed(error)
+
+    def classic_close(self) -> None:
+        """Write what is owed, and say that this scheduler has stopped."""
+        self.sync()
+        if self._beat is not None:
+            try:
+                beats.stop(DEFAULT_DB_ALIAS, self._beat)
+            except Error as error:
+                self._failed(error)
+            self._beat = None
 
     def _failed(self, error: Error) -> None:
         logger.error("the database failed: %s", error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from onebeat.compat import querysets, validators
 from onebeat.compat.tzcrontab import TzAwareCrontab
 from onebeat.compat.utils import make_aware, now
 from onebeat.models import (
@@ -46,6 +47,8 @@ __all__ = [
     "crontab_schedule_celery_timezone",
     "make_aware",
     "now",
+    "querysets",
+    "validators",
 ]
 
 

@@ -13,13 +13,45 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, ProgrammingError, connections
 
 from onebeat.celery import beat
+from onebeat.celery.cleanup import CLEANUP, cleanup
 from onebeat.compat.classic import SCHEDULE_SYNC_MAX_INTERVAL, ClassicScheduler
 from onebeat.compat.entries import ModelEntry
 from onebeat.compat.hooks import SENDING, copied
+from onebeat.compat.utils import NEVER_CHECK_TIMEOUT, aware_now, now
+from onebeat.models import (
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    PeriodicTasks,
+    SolarSchedule,
+)
+from onebeat.models.celery_schedules import clocked
 
-__all__ = ["ADD_ENTRY_ERROR", "DEFAULT_MAX_INTERVAL", "SCHEDULE_SYNC_MAX_INTERVAL", "DatabaseScheduler", "ModelEntry"]
+__all__ = [
+    "ADD_ENTRY_ERROR",
+    "DEFAULT_MAX_INTERVAL",
+    "NEVER_CHECK_TIMEOUT",
+    "SCHEDULE_SYNC_MAX_INTERVAL",
+    "ClockedSchedule",
+    "CrontabSchedule",
+    "DatabaseScheduler",
+    "IntervalSchedule",
+    "ModelEntry",
+    "PeriodicTask",
+    "PeriodicTasks",
+    "SolarSchedule",
+    "aware_now",
+    "clocked",
+    "debug",
+    "info",
+    "logger",
+    "now",
+    "warning",
+]
 
 logger = logging.getLogger("onebeat")
+debug, info, warning = logger.debug, logger.info, logger.warning
 
 DEFAULT_MAX_INTERVAL = 5  # seconds
 ADD_ENTRY_ERROR = "the entry %r of CELERY_BEAT_SCHEDULE is refused: %s (%r)"
@@ -54,12 +86,18 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
         if self.classic and not lazy:
             logger.warning("%s replaces %s: %s", type(self).__name__, ", ".join(self.classic), _OFF)
         super().__init__(*args, lazy=lazy or not self.classic, **kwargs)
+        self._cleans_up = True  # by `install_default_entries`
 
     def setup_schedule(self) -> None:
         """Store the entries of CELERY_BEAT_SCHEDULE, and Celery's own clean-up of results, as tasks."""
         declared = self.app.conf.beat_schedule
         self.install_default_entries(declared)
         self.update_from_dict(declared)
+
+    def install_default_entries(self, data: Any) -> None:
+        """Store Celery's own clean-up of results, unless results never expire."""
+        if self.app.conf.result_expires:
+            self.update_from_dict({CLEANUP: cleanup()})
 
     def update_from_dict(self, mapping: Mapping[str, Any]) -> None:
         """Store entries as tasks by name; what the settings say replaces what the row says.
@@ -100,7 +138,7 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
     def close(self) -> None:
         """Leave things in order."""
         if self.classic:
-            self.sync()
+            self.classic_close()
         else:
             beat.Scheduler.close(self)
 

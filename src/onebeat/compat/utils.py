@@ -10,6 +10,9 @@ from django.utils import timezone
 from django.utils.timezone import is_aware
 from kombu.utils.imports import symbol_by_name
 
+from onebeat.models.celery_schedules import NEVER_CHECK_TIMEOUT
+from onebeat.models.instants import project_zone
+
 __all__ = [
     "NEVER_CHECK_TIMEOUT",
     "aware_now",
@@ -20,9 +23,6 @@ __all__ = [
     "now_localtime",
 ]
 
-#: Seconds that stand for "never" in an answer of `is_due`.
-NEVER_CHECK_TIMEOUT = 100_000_000
-
 
 def now_localtime(value: datetime) -> datetime:
     """An aware time in the current zone; a naive one as it is, and every one with USE_TZ off."""
@@ -30,10 +30,10 @@ def now_localtime(value: datetime) -> datetime:
 
 
 def make_aware(value: datetime) -> datetime:
-    """An aware time in the current zone: a naive one is UTC with USE_TZ, and wall clock of TIME_ZONE without."""
+    """An aware time, with USE_TZ in TIME_ZONE: a naive one is UTC with USE_TZ, and wall clock of TIME_ZONE without."""
     if timezone.is_naive(value):
         value = timezone.make_aware(value, UTC if settings.USE_TZ else timezone.get_default_timezone())
-    return timezone.localtime(value) if settings.USE_TZ else value
+    return timezone.localtime(value, timezone.get_default_timezone()) if settings.USE_TZ else value
 
 
 def now() -> datetime:
@@ -44,8 +44,8 @@ def now() -> datetime:
 
 
 def aware_now() -> datetime:
-    """The present instant, aware, in the current zone."""
-    return timezone.localtime(datetime.now(UTC))
+    """The present instant, aware: in UTC with USE_TZ, in TIME_ZONE without."""
+    return datetime.now(UTC if settings.USE_TZ else project_zone())
 
 
 def is_database_scheduler(scheduler: Any) -> bool:

@@ -11,7 +11,7 @@ from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsent
 from onebeat.engine.messages import message
 from onebeat.engine.presence import Presence
-from onebeat.store import byhand, claim, plan, runstate, settle, states, sweep, vendors, zonedata
+from onebeat.store import byhand, claim, plan, rivals, runstate, settle, states, sweep, vendors, zonedata
 from onebeat.store.claim import Batch, Terms
 from onebeat.store.ledger import Claimed
 
@@ -59,6 +59,8 @@ class Engine:
         self.at = at
         self.stopping = stopping
         self.presence = Presence(using, timedelta(seconds=settings.away_seconds))
+        self._watch = rivals.Watch()
+        self._rivals = rivals.Rivals(using, self._watch)
         self._runs: dict[int, runstate.Runs] = {}
         self._runs_written = clock.monotonic()
         self._sweeper = sweep.Sweep(using, settings.sweep_size)
@@ -96,16 +98,18 @@ class Engine:
             logger.warning(
                 "the broker is back" if ready else "the broker does not answer: nothing is claimed until it does"
             )
-        self.presence.seen(now, ready, self._failing_since)
+        held = self._rivals.step(now)
+        # A time that passes while another beat sends is nobody's to be late with.
+        self.presence.seen(now, ready and not held, self._failing_since)
         self._plan()
-        if ready:
+        if ready and not held:
             more = self._work(now)
             self._keep_up()
             if more and not self.stopping():
                 return 0.0
         else:
             self._keep_up()
-        return self._sleep(ready)
+        return self._sleep(ready and not held)
 
     def _plan(self) -> None:
         """Bring plans up to what changed: hints at once, anything else as the sweep comes past it."""
@@ -247,7 +251,7 @@ class Engine:
         tasks = list(self._runs)
         for start in range(0, len(tasks), self.settings.batch_size):
             part = {task: self._runs[task] for task in tasks[start : start + self.settings.batch_size]}
-            for task in runstate.flush(self.using, part):
+            for task in runstate.flush(self.using, part, self._watch):
                 self._runs.pop(task, None)
         self._runs_written = clock.monotonic()
 
@@ -261,6 +265,7 @@ class Engine:
             if self._runs:
                 clock.pause(pause)  # schedulers that stop together hold the same rows for a moment
                 self.write_runs()
+        self._rivals.close()
         self.presence.stop()
         self.dispatcher.close()
 

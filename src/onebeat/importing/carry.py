@@ -13,7 +13,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from django.core.exceptions import ValidationError
-from django.db import DataError, IntegrityError
+from django.db import DatabaseError, DataError, IntegrityError
 
 from onebeat.importing.rows import RUN_STATE, Refused, Row, one_line
 from onebeat.models import PeriodicTask
@@ -170,4 +170,10 @@ def _replace(using: str, plan: _Plan, task: PeriodicTask, schedule: ScheduleValu
     for name in plan.differs:
         if name != "schedule":
             setattr(task, name, plan.row.fields[name])
-    task.save(using=using, update_fields=touched)
+    try:
+        task.save(using=using, update_fields=touched)
+    except DatabaseError as error:
+        if error.__cause__ is not None:
+            raise
+        # Django's own: somebody has deleted it since it was read. So it is a new one.
+        raise IntegrityError("the task went while it was replaced") from error

@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import DataError, connections
+from django.db import DataError, Error, connections
 
-from onebeat.importing.rows import RUN_STATE, Refused, Row, checked, crontab, reading
+from onebeat.importing.rows import RUN_STATE, Lost, Refused, Row, checked, crontab, reading
 from onebeat.models import PeriodicTask
 from onebeat.models.rules import SCHEDULES
 
@@ -61,22 +61,24 @@ class Tables:
         return self._rows.count()
 
     def rows(self) -> Iterator[Row | Refused]:
-        """One for each task, in the order of their keys."""
-        last: Any = None
-        while True:
-            rest = self._rows if last is None else self._rows.filter(pk__gt=last)
-            keys = list(rest.values_list("pk", "name")[:_PORTION])
-            if not keys:
-                return
-            last = keys[-1][0]
-            off, more = self._off([key for key, _ in keys]), self._with_options([key for key, _ in keys])
-            for name, found in self._read(keys):
-                if isinstance(found, Refused):
-                    yield found
-                elif found["pk"] in more:
-                    yield Refused(name, f"it has a row in {_OPTIONS} there, which is not carried: make it here by hand")
-                else:
-                    yield reading(name, partial(self._row, found, found["pk"] in off))
+        """One for each task, in the order of their keys. Raises `Lost`."""
+        rest = self._rows
+        try:
+            while keys := list(rest.values_list("pk", "name")[:_PORTION]):
+                yield from self._portion(keys)
+                rest = self._rows.filter(pk__gt=keys[-1][0])
+        except Error as error:
+            raise Lost(str(error)) from error
+
+    def _portion(self, keys: list[tuple[Any, str]]) -> Iterator[Row | Refused]:
+        off, more = self._off([key for key, _ in keys]), self._with_options([key for key, _ in keys])
+        for name, found in self._read(keys):
+            if isinstance(found, Refused):
+                yield found
+            elif found["pk"] in more:
+                yield Refused(name, f"it has a row in {_OPTIONS} there, which is not carried: make it here by hand")
+            else:
+                yield reading(name, partial(self._row, found, found["pk"] in off))
 
     def _read(self, keys: list[tuple[Any, str]]) -> Iterator[tuple[str, Any]]:
         """Each task's name and values; one by one where there is one among them that cannot be read."""

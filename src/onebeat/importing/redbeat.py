@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -16,7 +17,7 @@ from celery import schedules
 from django.core.exceptions import ValidationError
 
 from onebeat.core.recurrence import zone
-from onebeat.importing.rows import Refused, Row, crontab, of_celery, of_entry, reading
+from onebeat.importing.rows import Lost, Refused, Row, crontab, of_celery, of_entry, reading
 from onebeat.models.instants import from_utc
 from onebeat.models.value import ScheduleValue
 
@@ -47,16 +48,21 @@ class Keys:
         return bool(self._redis.exists(f"{self._prefix}:lock"))
 
     def rows(self) -> Iterator[Row | Refused]:
-        """One for each entry that redbeat runs."""
-        static = {name.decode(errors="replace") for name in self._redis.smembers(f"{self._prefix}:statics")}
-        keys = (key for key, _ in self._redis.zscan_iter(f"{self._prefix}:schedule", count=_PORTION))
-        while portion := list(islice(keys, _PORTION)):
-            pipe = self._redis.pipeline(transaction=False)
-            for key in portion:
-                pipe.hmget(key, "definition", "meta")
-            for key, found in zip(portion, pipe.execute(raise_on_error=False), strict=True):
-                name = key.decode(errors="replace").removeprefix(self._prefix)
-                yield reading(name, lambda name=name, found=found: self._row(name, found, static))  # type: ignore[misc]
+        """One for each entry that redbeat runs. Raises `Lost`."""
+        from redis.exceptions import RedisError
+
+        try:
+            static = {name.decode(errors="replace") for name in self._redis.smembers(f"{self._prefix}:statics")}
+            keys = (key for key, _ in self._redis.zscan_iter(f"{self._prefix}:schedule", count=_PORTION))
+            while portion := list(islice(keys, _PORTION)):
+                pipe = self._redis.pipeline(transaction=False)
+                for key in portion:
+                    pipe.hmget(key, "definition", "meta")
+                for key, found in zip(portion, pipe.execute(raise_on_error=False), strict=True):
+                    name = key.decode(errors="replace").removeprefix(self._prefix)
+                    yield reading(name, partial(self._row, name, found, static))
+        except RedisError as error:
+            raise Lost(str(error)) from error
 
     def _row(self, name: str, found: Any, static: set[str]) -> Row:
         if isinstance(found, Exception):

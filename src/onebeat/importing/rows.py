@@ -12,11 +12,15 @@ from django.core.exceptions import ValidationError
 from onebeat.core.recurrence.fields import KINDS, canonical_field
 from onebeat.core.recurrence.lenient import read_taken_over
 from onebeat.models import CrontabSchedule, PeriodicTask, entries
-from onebeat.models.celery_schedules import ZonedCrontab, clocked
+from onebeat.models.celery_schedules import TzAwareCrontab, clocked
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.value import ScheduleValue
 
 RUN_STATE = ("last_run_at", "total_run_count")
+
+
+class Lost(Exception):
+    """The source does not answer any more; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ def of_entry(
 def of_celery(given: Any) -> tuple[ScheduleValue, str]:
     """The schedule, not saved, of one of Celery's, and a note. Raises `ValidationError`."""
     schedule, model, kind = entries.kind_of(given)
-    own = {schedules.crontab, schedules.schedule, schedules.solar, ZonedCrontab, clocked}
+    own = {schedules.crontab, schedules.schedule, schedules.solar, TzAwareCrontab, clocked}
     known = next(each for each in type(schedule).__mro__ if each in own)
     for name in ("is_due", "remaining_estimate", "remaining_delta"):
         if getattr(type(schedule), name, None) is not getattr(known, name, None):

@@ -9,11 +9,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connections
-from django.utils.connection import ConnectionDoesNotExist
 
 from onebeat.importing import report
 from onebeat.importing.carry import carry
-from onebeat.importing.rows import Refused, Row
+from onebeat.importing.rows import Lost, Refused, Row
 
 Rows = Iterator[Row | Refused]
 #: Where it is in words, what to warn of, how many there are, and the rows.
@@ -68,29 +67,21 @@ def run(
     **options: Any,
 ) -> None:
     """Print the report. Raises `CommandError` with the exit code unless all was carried."""
+    if database not in connections:
+        raise _unusable(f"--database {database}: there is no such alias in DATABASES")
     sources: dict[str, Callable[..., Source]] = {"settings": _settings, "redbeat": _redbeat, "database": _database}
     where, warnings, total, rows = sources[source](target=database, **options)
-    results = carry(database, _reachable(where, rows), apply=apply, replace=replace)
+    results = carry(database, rows(), apply=apply, replace=replace)
     results = report.watched(results, total, partial(printer.stderr.write, style_func=str))
     printed = report.as_json if options["json"] else report.as_text
     try:
         counts = printed(where, warnings, results, apply, verbosity, printer.stdout.write)
+    except Lost as error:
+        raise _unusable(f"{where}: {error}. What was written stays; run it again") from error
     except Error as error:
         raise _unusable(f"the database {database!r}: {error}. Is it migrated? What was written stays") from error
     if left := counts["kept"] + counts["refused"]:
         raise CommandError(f"{left:,} not carried", returncode=1)
-
-
-def _reachable(where: str, rows: Callable[[], Rows]) -> Rows:
-    """The rows. Raises `CommandError` if the source is lost on the way."""
-    try:
-        yield from rows()
-    except (Error, OSError) as error:
-        raise _unusable(f"{where}: {error}. What was written stays; run it again") from error
-    except Exception as error:
-        if not type(error).__module__.startswith("redis."):
-            raise
-        raise _unusable(f"{where}: {error}. What was written stays; run it again") from error
 
 
 def _unusable(text: str) -> CommandError:
@@ -139,11 +130,9 @@ def _redbeat(*, url: str | None, prefix: str | None, app: str | None, **options:
 def _database(*, alias: str, target: str, **options: Any) -> Source:
     from onebeat.importing.database import Tables
 
-    try:
-        same = _place(alias) == _place(target)
-    except ConnectionDoesNotExist as error:
-        raise _unusable(f"--from {alias}: {error}") from error
-    if same:
+    if alias not in connections:
+        raise _unusable(f"--from {alias}: there is no such alias in DATABASES")
+    if _place(alias) == _place(target):
         raise _unusable(f"--from {alias}: it is the database that is written to; `migrate` takes it over in place")
     try:
         tables = Tables(alias)

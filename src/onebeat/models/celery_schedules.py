@@ -4,31 +4,49 @@ these.
 
 from __future__ import annotations
 
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from celery import schedules
 from celery.utils.time import maybe_make_aware
 
+#: Seconds that stand for "never" in an answer of `is_due`.
+NEVER_CHECK_TIMEOUT = 100_000_000
 
-class ZonedCrontab(schedules.crontab):
-    """A Celery crontab in a zone of its own."""
 
-    def __init__(self, *fields: Any, tz: tzinfo | None = None, app: Any = None) -> None:
-        self._zone = tz
-        super().__init__(*fields, nowfun=self._now, app=app)
+#: Their published types leave out what subclasses use.
+_Crontab: Any = schedules.crontab
+_BaseSchedule: Any = schedules.BaseSchedule
 
-    def _now(self) -> datetime:
+
+class TzAwareCrontab(_Crontab):  # type: ignore[misc]
+    """A Celery crontab in a zone of its own; `tz` None: the app's."""
+
+    def __init__(
+        self,
+        minute: Any = "*",
+        hour: Any = "*",
+        day_of_week: Any = "*",
+        day_of_month: Any = "*",
+        month_of_year: Any = "*",
+        tz: tzinfo | None = UTC,
+        app: Any = None,
+    ) -> None:
+        if tz is not None:
+            self.tz = tz
+        # By name: their order is not the same in all versions.
+        super().__init__(
+            minute=minute, hour=hour, day_of_week=day_of_week, day_of_month=day_of_month, month_of_year=month_of_year,
+            nowfun=self.nowfunc, app=app,
+        )  # fmt: skip
+
+    def nowfunc(self) -> datetime:
+        """The present instant in the zone."""
         return datetime.now(self.tz)
 
-    @property
-    def tz(self) -> Any:
-        """The zone of the rule; the app's where none was given."""
-        return self._zone or super().tz
-
-    @tz.setter
-    def tz(self, value: Any) -> None:
-        self._zone = value
+    def is_due(self, last_run_at: datetime) -> Any:
+        """`(is_due, seconds until it is worth asking again)`. Celery goes by the wall clock of what it is given."""
+        return super().is_due(last_run_at.astimezone(self.tz))
 
     def __reduce__(self) -> tuple[Any, ...]:
         this: Any = self  # Celery keeps the texts it was given in these
@@ -36,14 +54,16 @@ class ZonedCrontab(schedules.crontab):
             this._orig_minute, this._orig_hour, this._orig_day_of_week,
             this._orig_day_of_month, this._orig_month_of_year,
         )  # fmt: skip
-        return _zoned, (fields, self._zone)
+        return type(self), (*fields, self.tz)
+
+    def __eq__(self, other: object) -> bool:
+        return bool(super().__eq__(other)) and self.tz == getattr(other, "tz", None)
+
+    def __hash__(self) -> int:
+        return hash(self.__reduce__())
 
 
-def _zoned(fields: tuple[Any, ...], tz: tzinfo | None) -> ZonedCrontab:
-    return ZonedCrontab(*fields, tz=tz)
-
-
-class clocked(schedules.BaseSchedule):
+class clocked(_BaseSchedule):  # type: ignore[misc]
     """One instant."""
 
     def __init__(self, clocked_time: datetime, nowfun: Any = None, app: Any = None) -> None:
@@ -55,9 +75,9 @@ class clocked(schedules.BaseSchedule):
         return self.clocked_time - self.now()
 
     def is_due(self, last_run_at: Any) -> Any:
-        """`(True, None)` from the instant on, else `(False, seconds until it)`."""
+        """`(is_due, seconds)`: due from the instant on, and then there is nothing to ask for again."""
         left = self.remaining_estimate(None).total_seconds()
-        return (True, None) if left <= 0 else (False, left)
+        return schedules.schedstate(left <= 0, NEVER_CHECK_TIMEOUT if left <= 0 else left)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, clocked) and self.clocked_time == other.clocked_time
@@ -69,4 +89,4 @@ class clocked(schedules.BaseSchedule):
         return f"<clocked: {self.clocked_time}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.clocked_time,)
+        return type(self), (self.clocked_time, self.nowfun)

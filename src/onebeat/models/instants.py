@@ -109,3 +109,15 @@ def from_utc(instant: datetime) -> datetime:
     if settings.USE_TZ:
         return instant
     return instant.astimezone(project_zone()).replace(tzinfo=None)
+
+
+def from_their_run(value: datetime) -> datetime:
+    """A time of one of people's columns as django-celery-beat reads it; a naive one is UTC, as it writes
+    `last_run_at`.
+    """
+    return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+
+
+def to_their_run(instant: datetime) -> datetime:
+    """An instant as a `last_run_at` that django-celery-beat reads."""
+    return instant if settings.USE_TZ else instant.astimezone(UTC).replace(tzinfo=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, ClassVar
 
 from celery import schedules as celery_schedules
@@ -16,7 +16,7 @@ from onebeat.core.describe import describe
 from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import Cron, Interval, Solar, check_crontab
 from onebeat.models import fields
-from onebeat.models.celery_schedules import ZonedCrontab, clocked
+from onebeat.models.celery_schedules import TzAwareCrontab, clocked
 from onebeat.models.takenover import TakenOver, readings
 from onebeat.models.value import ScheduleQuerySet, ScheduleValue
 
@@ -213,11 +213,20 @@ class CrontabSchedule(ScheduleValue):
         return readings(self._state.db or DEFAULT_DB_ALIAS, {self.pk: self.value()}).get(self.pk)
 
     @property
-    def schedule(self) -> ZonedCrontab:
+    def schedule(self) -> TzAwareCrontab:
         """As Celery's own object. What Celery cannot express (`L`, `mon#2`) raises its ParseException."""
-        return ZonedCrontab(
+        return TzAwareCrontab(
             self.minute, self.hour, self.day_of_week, self.day_of_month, self.month_of_year, tz=self.timezone
         )
+
+    def due_start_time(self, initial_start_time: datetime, tz: tzinfo) -> datetime:
+        """The first match at or after an aware `initial_start_time`, in the zone `tz`; itself if there is none."""
+        first = Cron(*self.value()).after(initial_start_time - timedelta(microseconds=1))
+        return (first or initial_start_time).astimezone(tz)
+
+    def get_timezone_display(self) -> str:
+        """The zone's name for people."""
+        return str(self.timezone).replace("_", " ")
 
     @classmethod
     def from_schedule(cls, schedule: Any) -> CrontabSchedule:

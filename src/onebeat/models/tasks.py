@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, tzinfo
 from typing import Any, cast
 
 from django.core.validators import MaxValueValidator
@@ -12,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from onebeat.models import fields, rules
 from onebeat.models.deletion import tell, with_its_one_task
 from onebeat.models.edits import SAVE_ARGUMENTS, for_form
+from onebeat.models.instants import to_utc
 from onebeat.models.querysets import UNPLANNED, PeriodicTaskQuerySet
 from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.store import hints
@@ -132,6 +134,9 @@ class PeriodicTask(models.Model):
 
     objects = cast("models.Manager[PeriodicTask]", PeriodicTaskQuerySet.as_manager())
 
+    #: For code that sets it; see `PeriodicTasks.changed`.
+    no_changes = False
+
     class Meta:
         app_label = "django_celery_beat"
         verbose_name = _("periodic task")
@@ -155,6 +160,12 @@ class PeriodicTask(models.Model):
     def expires_(self) -> Any:
         """`expires`, else `expire_seconds`."""
         return self.expires or self.expire_seconds
+
+    def due_start_time(self, tz: tzinfo) -> datetime | None:
+        """`start_time`; for a crontab its first match from there on, in the zone `tz`."""
+        if self.crontab is None or self.start_time is None:
+            return self.start_time
+        return self.crontab.due_start_time(to_utc(self.start_time), tz)
 
     def schedule_errors(self) -> dict[str, str]:
         """What is wrong with the choice of schedule, by field. A child model with a schedule of its own overrides
@@ -206,7 +217,8 @@ class PeriodicTasks(models.Model):
     @classmethod
     def changed(cls, instance: Any = None, **kwargs: Any) -> None:
         """Kept for code that calls it. onebeat sees changes in the data and needs no call."""
-        cls.update_changed()
+        if not getattr(instance, "no_changes", False):
+            cls.update_changed()
 
     @classmethod
     def update_changed(cls, **kwargs: Any) -> None:

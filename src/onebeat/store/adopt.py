@@ -59,6 +59,7 @@ def table(using: str, kind: str, registry: Apps) -> Table:
     meta = registry.get_model(LABEL, f"{kind}schedule")._meta
     pk: Any = meta.pk
     found = catalog.references(using, meta.db_table, pk.column, {installed, registry})
+    found += catalog.generic_references(using, meta.db_table, installed)
     if catalog.exists(using, _COPIES, kind):
         found.append(catalog.Reference(vendors.quoted(using, _COPIES), kind))
     return Table(using, kind, meta.db_table, pk.column, VALUES[kind], tuple(found))
@@ -95,9 +96,13 @@ def obstacles(using: str, registry: Apps) -> list[str]:
     if lines:
         return lines
     for one in waiting(using, registry):
-        if any(each.keys or each.identity for each in one.references):
-            lines += _tried(one, lambda one=one: list(merge.collisions(one)))[1]  # type: ignore[misc]
+        if one.kind == "crontab" or any(each.keys or each.identity for each in one.references):
+            lines += _tried(one, lambda one=one: [*merge.collisions(one), *_torn(one)])[1]  # type: ignore[misc]
     return lines
+
+
+def _torn(one: Table) -> Iterable[str]:
+    return readings.torn(one) if one.kind == "crontab" else ()
 
 
 def stop_if_impossible(using: str, registry: Apps) -> None:

@@ -18,14 +18,18 @@ from onebeat.store import vendors
 _KEPT = timedelta(days=7)
 
 
-def register(using: str) -> int:
+#: What the version of a scheduler that does not run the engine ends with.
+CLASSIC = " classic"
+
+
+def register(using: str, kind: str = "") -> int:
     """Add a row for this process and return its key. Rows of processes long gone are deleted."""
     now = vendors.now(using)
     Beat.objects.using(using).filter(seen_at__lt=now - _KEPT).delete()
     row = Beat(
         host=socket.gethostname()[:255],
         pid=os.getpid(),
-        version=version("onebeat"),
+        version=version("onebeat") + kind,
         started_at=now,
         seen_at=now,
     )

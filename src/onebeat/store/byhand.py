@@ -46,8 +46,8 @@ def ask(using: str, task: int, name: str, due_at: datetime, now: datetime, detai
             lease_until=now,
             decided_at=now,
         )
-        columns, values = rows.insertable(using, one)
-        _, made = vendors.insert_one_or_find(using, ledger.TABLE, columns, values, pk="id")
+        columns, (values,) = rows.insertable(using, [one])
+        _, made = vendors.insert_one_or_find(using, ledger.TABLE, list(columns), values, "id")
         if made:
             return run
         number += 1

@@ -35,6 +35,11 @@ class Reference:
     keys: tuple[UniqueKey, ...] = ()
     #: The column is part of the table's primary key: its rows are parts of ours (Django's multi-table children).
     identity: bool = False
+    #: Of a generic foreign key: the column that says which table is meant, what it says for ours, and whether the key
+    #: is kept as text.
+    kind_column: str = ""
+    kinds: tuple[int, ...] = ()
+    as_text: bool = False
 
     @property
     def name(self) -> str:
@@ -51,6 +56,33 @@ def references(using: str, table: str, pk: str, registries: Iterable[Apps] = ())
         if (vendors.quoted(using, other), column) not in known:
             keys, identity = _keys(using, other, column)
             found.append(Reference(vendors.quoted(using, other), column, keys, identity))
+    return found
+
+
+def generic_references(using: str, table: str, registry: Apps) -> list[Reference]:
+    """Every column that refers to `table` by one of Django's generic foreign keys, which only its models know of."""
+    models_of_ours = [model._meta for model in registry.get_models() if model._meta.db_table == table]
+    types = "django_content_type"
+    if not models_of_ours or not registry.is_installed("django.contrib.contenttypes") or not exists(using, types):
+        return []
+    from django.contrib.contenttypes.fields import GenericForeignKey
+
+    meta = models_of_ours[0]
+    sql = f"SELECT id FROM {vendors.quoted(using, types)} WHERE app_label = %s AND model = %s"
+    kinds = tuple(int(key) for (key,) in _rows(using, sql, meta.app_label, meta.model_name))
+    found = []
+    for model in registry.get_models() if kinds else ():
+        for field in model._meta.private_fields:
+            if isinstance(field, GenericForeignKey) and field.model is model and not model._meta.proxy:
+                kind: Any = model._meta.get_field(field.ct_field)
+                key: Any = model._meta.get_field(field.fk_field)
+                other = model._meta.db_table
+                if exists(using, other, key.column) and exists(using, other, kind.column):
+                    keys, _ = _keys(using, other, key.column)
+                    as_text = not isinstance(key, models.IntegerField)
+                    found.append(
+                        Reference(vendors.quoted(using, other), key.column, keys, False, kind.column, kinds, as_text)
+                    )
     return found
 
 

@@ -218,7 +218,7 @@ def _definition(row: tuple[Any, ...]) -> Definition:
     """Raises one of `_UNREADABLE` for values that the engine could not go on with."""
     option = row[33:39]
     chosen = DEFAULT if option[0] is None else policy(*option[1:])
-    one = Definition(*row[:27], row[27:33], chosen, row[39] or "{}")  # type: ignore[call-arg]
+    one = Definition(*row[:27], row[27:33], chosen, row[-1] or "{}")  # type: ignore[call-arg]
     one.copied()
     for value in (one.expires, one.start_time, one.last_run_at, one.clocked_time):
         if value is not None:

@@ -29,12 +29,16 @@ def changed(using: str, kind: str, refs: Iterable[Any]) -> None:
         return
     now, params = vendors.clock_sql(using)
     columns = vendors.quoted(using, "kind", "ref", "at")
+    into = f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) "
     with vendors.connection(using).cursor() as cursor:
+        if len(keys) > 50 and vendors.connection(using).vendor == "postgresql":  # one parameter for all
+            cursor.execute(f"{into}SELECT %s, key, {now} FROM unnest(%s::bigint[]) AS v(key)", [kind, *params, keys])
+            return
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
             values = ", ".join([f"(%s, %s, {now})"] * len(part))
             cursor.execute(
-                f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) VALUES {values}",
+                f"{into}VALUES {values}",
                 [value for key in part for value in (kind, key, *params)],
             )
 

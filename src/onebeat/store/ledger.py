@@ -35,7 +35,7 @@ _COLUMNS = {
 }
 _NAMESPACE = "namespace"
 #: Reasons that a later change can take back: the time is planned again and has not been sent.
-TAKEN_BACK = ("edited", "disabled", "quarantined")
+TAKEN_BACK = ("edited", "disabled", "quarantined", "handed_back")
 
 
 @dataclass(frozen=True, slots=True)

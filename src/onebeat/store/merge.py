@@ -185,16 +185,34 @@ def merge(table: Table, keys: Sequence[int] | None = None) -> Report:
 
 
 def _repoint(table: Table, reference: Reference, found: Sequence[tuple[int, int]]) -> int:
-    column = table.quoted(reference.column)
+    column, quote = table.quoted(reference.column), "'" if reference.as_text else ""
+    target, kind = f"{reference.table}.{column}", _of_ours(table, reference, reference.table)
     if vendors.connection(table.using).vendor == "mysql":
-        pairs = " UNION ALL ".join(f"SELECT {key} AS id, {oldest} AS oldest" for key, oldest in found)
-        target = f"{reference.table}.{column}"
-        return table.run(f"UPDATE {reference.table} JOIN ({pairs}) v ON {target} = v.id SET {target} = v.oldest")
-    pairs = ", ".join(f"({key}, {oldest})" for key, oldest in found)
+        pairs = " UNION ALL ".join(f"SELECT {quote}{key}{quote} AS id, {oldest} AS oldest" for key, oldest in found)
+        same = f"{target} = v.id"
+        if reference.as_text:
+            same = " = ".join(vendors.plain_text(table.using, one) for one in (target, "v.id"))
+        return table.run(f"UPDATE {reference.table} JOIN ({pairs}) v ON {same}{kind} SET {target} = v.oldest")
+    pairs = ", ".join(f"({quote}{key}{quote}, {quote}{oldest}{quote})" for key, oldest in found)
     return table.run(
-        f"UPDATE {reference.table} SET {column} = v.column2 FROM (VALUES {pairs}) AS v "
-        f"WHERE {reference.table}.{column} = v.column1"
+        f"UPDATE {reference.table} SET {column} = v.column2 FROM (VALUES {pairs}) AS v WHERE {target} = v.column1{kind}"
     )
+
+
+def _of_ours(table: Table, reference: Reference, alias: str) -> str:
+    """SQL that leaves only rows that mean our table, to follow a condition; empty where all do."""
+    if not reference.kind_column:
+        return ""
+    return f" AND {alias}.{table.quoted(reference.kind_column)} IN ({_list(reference.kinds)})"
+
+
+def _joined(table: Table, reference: Reference) -> str:
+    """SQL for "m.id is what r refers to"."""
+    column, key = f"r.{table.quoted(reference.column)}", "m.id"
+    if reference.as_text:
+        key = vendors.plain_text(table.using, vendors.text(table.using, key))
+        column = vendors.plain_text(table.using, column)
+    return f"{key} = {column}{_of_ours(table, reference, 'r')}"
 
 
 def _hurry(table: Table) -> None:
@@ -242,8 +260,7 @@ def collisions(table: Table) -> Iterator[str]:
 
 
 def _children(table: Table, one: Reference) -> set[int]:
-    column = f"r.{table.quoted(one.column)}"
-    joined = f"{one.table} r JOIN ({table.grouped()}) m ON m.id = {column}"
+    joined = f"{one.table} r JOIN ({table.grouped()}) m ON {_joined(table, one)}"
     sql = f"SELECT DISTINCT m.oldest FROM {joined} WHERE m.id <> m.oldest"
     return {int(oldest) for (oldest,) in table.rows(sql)}
 
@@ -255,7 +272,7 @@ def _broken(table: Table, one: Reference, key: UniqueKey) -> set[int]:
     sql = (
         f"SELECT DISTINCT onebeat_oldest FROM (SELECT MIN(onebeat_oldest) AS onebeat_oldest FROM ("
         f"SELECT r.*, m.oldest AS onebeat_oldest FROM {one.table} r JOIN ({table.grouped()}) m "
-        f"ON m.id = r.{column}) x WHERE {condition} GROUP BY {', '.join(parts)} HAVING COUNT(*) > 1) y"
+        f"ON {_joined(table, one)}) x WHERE {condition} GROUP BY {', '.join(parts)} HAVING COUNT(*) > 1) y"
     )
     return {int(oldest) for (oldest,) in table.rows(sql)}
 
@@ -280,7 +297,7 @@ def foreseen(table: Table) -> Report:
         report.merged += int(size) - 1
     for one in table.references:
         ((count,),) = table.rows(
-            f"SELECT COUNT(*) FROM {one.table} r JOIN ({table.grouped()}) m ON m.id = r.{table.quoted(one.column)} "
+            f"SELECT COUNT(*) FROM {one.table} r JOIN ({table.grouped()}) m ON {_joined(table, one)} "
             "WHERE m.id <> m.oldest"
         )
         report.repointed[one.name] += count

@@ -16,12 +16,14 @@ from onebeat.models import ClockedSchedule, PeriodicTask, TaskOptions
 from onebeat.models.instants import from_utc
 from onebeat.store import hints, rows, states, vendors
 from onebeat.store.definitions import COPIED
-from onebeat.store.states import State
 from onebeat.wanted import Wanted
 
 ORIGIN = "once"
 #: How often a row may vanish between losing to it and reading it before somebody is told.
 _TRIES = 20
+
+#: A plan that no definition matches: the scheduler that reads the hint makes the real one.
+_UNPLANNED = tuple({"enabled": False, "one_off": True, "rule": ""}.get(name) for name in COPIED)
 
 Asked = Mapping[str, tuple[Wanted, datetime]]
 Made = dict[str, tuple[PeriodicTask, bool]]
@@ -60,8 +62,8 @@ def _insert(using: str, absent: Asked, done: Made, now: datetime) -> dict[str, A
     # Nobody can have seen the schedules that this transaction has inserted for tasks that lost.
     spare = [key for key, new in clocks.values() if new and key not in used]
     ClockedSchedule._base_manager.using(using).filter(pk__in=spare)._raw_delete(using)
-    rows.insert(using, [_options(absent[task.name][0], task.pk) for task in made], ["task_id"])
-    states.insert(using, [_unplanned(task.pk, now) for task in made])
+    _insert_options(using, [(task.pk, absent[task.name][0]) for task in made])
+    states.insert_alike(using, _UNPLANNED, [task.pk for task in made], now)
     hints.changed(using, "task", [task.pk for task in made])
     return {task.name: keys.get(task.name, (None, False))[0] for task in tasks if task.name not in done}
 
@@ -92,10 +94,8 @@ def _clocked(using: str, wanted: Mapping[datetime, datetime]) -> dict[datetime, 
 
 def _insert_or_find(using: str, instances: Sequence[Any], unique: str) -> dict[Any, tuple[Any, bool]]:
     """By the value of the column `unique`, as the database takes it: (primary key, inserted here)."""
-    made = [rows.insertable(using, one) for one in instances]
-    return vendors.insert_or_find(
-        using, instances[0]._meta.db_table, made[0][0], [row for _, row in made], unique, "id"
-    )
+    columns, made = rows.insertable(using, instances)
+    return vendors.insert_or_find(using, instances[0]._meta.db_table, columns, made, unique, "id")
 
 
 def _named(using: str, names: Iterable[str]) -> list[PeriodicTask]:
@@ -116,11 +116,17 @@ def _task(one: Wanted, schedule: int) -> PeriodicTask:
     )
 
 
-def _options(one: Wanted, task: int) -> TaskOptions:
-    return TaskOptions(task_id=task, origin=ORIGIN, tags=one.tags, extra=one.extra, link=one.link)
-
-
-def _unplanned(task: int, now: datetime) -> State:
-    """A plan that no definition matches: the scheduler that reads the hint makes the real one."""
-    copied = tuple({"enabled": False, "one_off": True, "rule": ""}.get(name) for name in COPIED)
-    return State(task, 0, None, None, now, None, "", copied)
+def _insert_options(using: str, made: Sequence[tuple[int, Wanted]]) -> None:
+    same: dict[tuple[str, str, str], list[Any]] = {}
+    found = []
+    for task, one in made:
+        key = one.tags, one.extra, one.link
+        if key not in same:  # thousands of tasks are made alike
+            row = TaskOptions(task_id=task, origin=ORIGIN, tags=one.tags, extra=one.extra, link=one.link)
+            columns, (same[key],) = rows.insertable(using, [row])
+            number = list(columns).index("task_id")
+        values = list(same[key])
+        values[number] = task
+        found.append(values)
+    if found:
+        vendors.insert_or_lose(using, TaskOptions._meta.db_table, columns, found, ["task_id"])

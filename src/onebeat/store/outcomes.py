@@ -74,7 +74,7 @@ def begin(using: str, attempt: Attempt, token: int, worker: str, *, again_after:
     """
     rows = _rows(using, attempt)
     started = {
-        **_moved(attempt, State.STARTED),
+        **_taken(attempt, State.STARTED),
         "start": token,
         "started_at": DatabaseNow(),
         "finished_at": None,
@@ -82,12 +82,14 @@ def begin(using: str, attempt: Attempt, token: int, worker: str, *, again_after:
         "outcome": "",
         "error": "",
     }
-    if rows.filter(_later(attempt)).update(**started):
+    if rows.filter(_later(attempt), ~Q(state=State.SKIPPED)).update(**started):
         return Begun(Verdict.STARTED)
-    found = rows.values("attempt", "start", "started_at", "finished_at").first()
+    found = rows.values("state", "attempt", "start", "started_at", "finished_at").first()
     if found is None:
         return Begun(Verdict.PRUNED)
     if found["start"] == token:
+        return Begun(Verdict.STARTED)
+    if found["state"] == State.SKIPPED and rows.filter(_later(attempt)).update(**_unskipped(), **started):
         return Begun(Verdict.STARTED)
     count = F("copies") + 1
     since = found["started_at"] if found["attempt"] == attempt.number and found["finished_at"] is None else None
@@ -117,10 +119,10 @@ def end(
     rows = _rows(using, attempt).filter(which)
     if outcome in _NEVER_RAN:
         rows = rows.exclude(state=State.SKIPPED)  # the verdict not to send it has come true after all
-    values = {**_moved(attempt, state), "finished_at": DatabaseNow(), "outcome": outcome.value, "error": _short(error)}
-    if worker and token is None:
-        values["worker"] = worker[:255]
-    return bool(rows.update(**values))
+    told = {"finished_at": DatabaseNow(), "outcome": outcome.value, "error": _short(error)}
+    if token is not None:
+        return bool(rows.update(state=state, **told))
+    return bool(rows.update(**_unskipped(), **_taken(attempt, state), **told, worker=worker[:255]))
 
 
 def put_back(using: str, attempt: Attempt, token: int | None) -> bool:
@@ -151,26 +153,29 @@ def _running(attempt: Attempt, token: int | None, *, ran: bool = True) -> Q:
     """The attempt is the one that this execution began and is still to end."""
     if token is not None:
         return Q(start=token, finished_at=None)
-    # `ran`: not known by its token. What never ran must not end an attempt of the same number that does.
+    # Not known by its token: what never ran (`ran`) must not end an attempt of the same number that does.
     return _later(attempt) | Q(attempt=attempt.number, finished_at=None) if ran else _later(attempt)
 
 
-def _moved(attempt: Attempt, state: str) -> dict[str, Any]:
-    """The columns that a worker's word moves on. It has the message, so the broker had it, and no scheduler has to send
-    it: the scheduler that is about to say so, or to recover it, finds no claim.
-
-    `detail` comes first: MySQL computes each column from those it has set already.
+def _taken(attempt: Attempt, state: str) -> dict[str, Any]:
+    """What a worker's word says of the sending: the broker had the message, and no scheduler has to send it. The one
+    that is about to say so, or to recover it, finds no claim.
     """
-    skipped = When(state=State.SKIPPED, then=Concat(Value("ran although it was skipped: "), F("reason")))
     return {
-        "detail": Case(skipped, default=F("detail"), output_field=models.TextField()),
-        "reason": "",
         "state": state,
         "attempt": attempt.number,
         "sent_at": Coalesce(F("sent_at"), DatabaseNow()),
         "claim": None,
         "lease_until": None,
     }
+
+
+def _unskipped() -> dict[str, Any]:
+    """For a row that may be skipped: it ran, so it has no reason not to. To be set before the state, since MySQL
+    computes each column from those it has set already.
+    """
+    skipped = When(state=State.SKIPPED, then=Concat(Value("ran although it was skipped: "), F("reason")))
+    return {"detail": Case(skipped, default=F("detail"), output_field=models.TextField()), "reason": ""}
 
 
 def _short(text: str) -> str:

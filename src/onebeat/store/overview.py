@@ -7,7 +7,8 @@ from typing import Any
 
 from onebeat.conf import current
 from onebeat.models import Beat, Change, TaskState
-from onebeat.store import vendors
+from onebeat.store import rivals, vendors
+from onebeat.store.beats import CLASSIC
 
 
 def status(using: str) -> dict[str, Any]:
@@ -27,6 +28,7 @@ def status(using: str) -> dict[str, Any]:
                 "version": beat.version,
                 "started_at": _text(beat.started_at),
                 "seen_at": _text(beat.seen_at),
+                "classic": beat.version.endswith(CLASSIC),
                 "alive": (now - beat.seen_at).total_seconds() < current().away_seconds,
                 "able": beat.able_since is not None,
                 "lag_ms": beat.lag_ms,
@@ -34,6 +36,7 @@ def status(using: str) -> dict[str, Any]:
             }
             for beat in Beat.objects.using(using).filter(stopped_at=None).order_by("-seen_at")[:20]
         ],
+        "other_beat": rivals.at_work(using, now),
         "waiting": states.filter(wake_at__isnull=False).count(),
         "due": states.filter(wake_at__lte=now).count(),
         "lag_seconds": max(0.0, (now - oldest).total_seconds()) if oldest else 0.0,
@@ -48,8 +51,11 @@ def lines(found: dict[str, Any]) -> list[str]:
     alive = [one for one in found["schedulers"] if one["alive"]]
     out = [f"{len(alive)} scheduler{'' if len(alive) == 1 else 's'} at work"]
     for one in found["schedulers"]:
-        state = ("able to send" if one["able"] else "its broker is away") if one["alive"] else "not seen lately"
+        able = "in classic mode" if one["classic"] else "able to send" if one["able"] else "its broker is away"
+        state = able if one["alive"] else "not seen lately"
         out.append(f"  {one['host']}:{one['pid']}  {state}, seen {one['seen_at']}, clock {one['skew_ms']:+d} ms")
+    if found["other_beat"]:
+        out.append(f"HELD: {found['other_beat']} sends the same tasks; stop it, and onebeat goes on by itself")
     out.append(
         f"{found['waiting']} tasks wait, {found['due']} of them due, the oldest {found['lag_seconds']:.1f} s late"
     )

@@ -18,7 +18,7 @@ from onebeat.core import plan as rules
 from onebeat.core.catchup import Skip, wait
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Change, PeriodicTask, PeriodicTasks
-from onebeat.models.instants import from_utc, to_utc
+from onebeat.models.instants import from_their_run, from_utc, to_utc
 from onebeat.store import definitions, hints, ledger, states, vendors
 from onebeat.store.definitions import COPIED, BadDefinition, Definition
 from onebeat.store.states import State
@@ -165,7 +165,8 @@ def noticed(using: str, found: Iterable[Definition], now: datetime) -> dict[int,
 
 def planned(definition: Definition, state: State | None, since: Since, now: datetime) -> State:
     """The state that a task's definition asks for; `state` is what was planned so far (None: the task is new here)."""
-    last_run = None if definition.last_run_at is None else to_utc(definition.last_run_at)
+    # A task that is new here has its last run from django-celery-beat.
+    last_run = definition.last_run_at and (to_utc if state else from_their_run)(definition.last_run_at)
     anchor = state.anchor if state else last_run or since.first
     after = State(
         task=definition.id,

@@ -75,18 +75,30 @@ def portions(ids: Iterable[K]) -> Iterator[list[K]]:
         yield ordered[start : start + PORTION]
 
 
-def insertable(using: str, instance: models.Model, *, key: bool = True) -> tuple[list[str], list[Any]]:
-    """Columns and values to insert a new instance with; columns whose default is the database's are left to it."""
-    link = vendors.connection(using)
-    columns: list[str] = []
-    values: list[Any] = []
-    for field in instance._meta.local_concrete_fields:
-        value: Any = field.pre_save(instance, True)
-        if hasattr(value, "as_sql") or (field.primary_key and (value is None or not key)):
-            continue
-        columns.append(str(field.column))
-        values.append(field.get_db_prep_save(value, link))
-    return columns, values
+def insertable(using: str, instances: Sequence[models.Model]) -> tuple[dict[str, str], list[list[Any]]]:
+    """Columns with their types, and values, to insert new instances of one model with.
+
+    They come from the same code: columns that the first leaves to the database's default are left out of all.
+    """
+    link, first = vendors.connection(using), instances[0]
+    fields: list[Any] = []
+    template: list[Any] = []
+    for field in first._meta.local_concrete_fields:
+        value: Any = field.pre_save(first, True)
+        if not (hasattr(value, "as_sql") or (field.primary_key and value is None)):
+            fields.append(field)
+            template.append(field.get_db_prep_save(value, link))
+    attributes = [(field, field.attname, getattr(first, field.attname)) for field in fields]
+    rows = [template]
+    for instance in instances[1:]:
+        row, given = list(template), instance.__dict__
+        for number, (field, name, value) in enumerate(attributes):
+            if getattr(field, "auto_now", False):
+                given[name] = value
+            elif given[name] != value:
+                row[number] = field.get_db_prep_save(field.pre_save(instance, True), link)
+        rows.append(row)
+    return {field.column: field.db_type(link) for field in fields}, rows
 
 
 def column(using: str, instance: models.Model, name: str) -> Any:
@@ -98,8 +110,8 @@ def column(using: str, instance: models.Model, name: str) -> Any:
 def insert(using: str, instances: Sequence[models.Model], unique: Sequence[str]) -> None:
     """Insert new instances of one model, without signals; one whose `unique` columns are taken is left out."""
     if instances:
-        made = [insertable(using, one) for one in instances]
-        vendors.insert_or_lose(using, instances[0]._meta.db_table, made[0][0], [row for _, row in made], unique)
+        columns, values = insertable(using, instances)
+        vendors.insert_or_lose(using, instances[0]._meta.db_table, columns, values, unique)
 
 
 def with_options(using: str, ids: Iterable[int]) -> models.QuerySet[TaskOptions]:

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 from django.conf import settings
 from django.db.models import F, Value
@@ -36,14 +36,23 @@ class Runs:
         self.last = max(self.last, at)
 
 
-def flush(using: str, runs: Mapping[int, Runs]) -> set[int]:
+class Reader(Protocol):
+    """Somebody who looks at the rows that run state is written to."""
+
+    def found(self, task: int, last_run_at: datetime | None, changed: datetime, sent: datetime) -> None: ...
+    def wrote(self, task: int, at: datetime) -> None: ...
+
+
+def flush(using: str, runs: Mapping[int, Runs], reader: Reader | None = None) -> set[int]:
     """Write these into their tasks' rows. Returns the tasks that are written or gone; the others are held by
-    somebody.
+    somebody. `reader` is told what stood there, and what stands there now.
     """
     with vendors.short_transaction(using):
         rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(runs))
         present = set(rows.values_list("pk", flat=True))
-        free = set(rows.select_for_update(skip_locked=True).order_by("pk").values_list("pk", flat=True))
+        columns = ("pk", "last_run_at", "date_changed")
+        found = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list(*columns))
+        free = {row[0] for row in found}
         alike: defaultdict[tuple[int, datetime], list[int]] = defaultdict(list)
         for task in sorted(free):
             alike[runs[task].count, runs[task].last].append(task)
@@ -53,6 +62,9 @@ def flush(using: str, runs: Mapping[int, Runs]) -> set[int]:
                 last_run_at=_later(Value(from_utc(last), _last_run_field())),
             )
         _finish(using, free)
+    for task, last_run_at, changed in found if reader else ():
+        reader.found(task, last_run_at, changed, runs[task].last)  # type: ignore[union-attr]
+        reader.wrote(task, runs[task].last)  # type: ignore[union-attr]
     return free | (set(runs) - present)
 
 

@@ -117,6 +117,13 @@ def insert(using: str, states: Sequence[State]) -> None:
     vendors.insert_or_lose(using, TABLE, {name: _TYPES[name] for name in names}, rows, ["task_id"])
 
 
+def insert_alike(using: str, copied: tuple[Any, ...], tasks: Sequence[int], anchor: datetime) -> None:
+    """Add a state that waits for nothing to each of these tasks, planned from the definition `copied`."""
+    columns = {name: _TYPES[name] for name in ("task_id", "version", *_OWN, *COPIED)}
+    values = _values(using, State(0, 0, None, None, anchor, None, "", copied))
+    vendors.insert_or_lose(using, TABLE, columns, [[task, 0, *values] for task in tasks], ["task_id"])
+
+
 def write(using: str, states: Sequence[State], *, plan: bool) -> None:
     """Write states back, each only if its version is still the one that was read.
 

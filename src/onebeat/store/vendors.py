@@ -217,8 +217,6 @@ def insert_or_lose(
     unique key alone, and INSERT IGNORE would hide other errors: the no-op update does. `named` False: any unique key
     counts, and it is no error if `unique` is none yet.
     """
-    if not rows:
-        return
     link = connection(using)
     lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
     if link.vendor == "postgresql" and isinstance(columns, Mapping):
@@ -288,26 +286,31 @@ def insert_one_or_find(using: str, table: str, columns: Sequence[str], row: Row,
 
 
 def insert_or_find(
-    using: str, table: str, columns: Sequence[str], rows: Sequence[Row], unique: str, pk: str
+    using: str, table: str, columns: Mapping[str, str], rows: Sequence[Row], unique: str, pk: str
 ) -> dict[Any, tuple[Any, bool]]:
     """`insert_one_or_find` for many rows whose one `unique` column differs: by its value, (primary key, inserted here).
+    `columns` maps each to its PostgreSQL type.
 
     A row that lost, and whose winner the statement could not name, is not in the answer. MySQL cannot say which rows of
     one statement went in, so there each is a statement of its own.
     """
-    link, at = connection(using), columns.index(unique)
+    link, names = connection(using), list(columns)
+    at = names.index(unique)
     if link.vendor == "mysql":
-        return {row[at]: insert_one_or_find(using, table, columns, row, pk) for row in rows}
-    found: dict[Any, tuple[Any, bool]] = {}
-    # What is the same in every row and empty needs no parameter.
-    nulls = [all(row[number] is None for row in rows) for number in range(len(columns))]
-    one = "(" + ", ".join("NULL" if null else "%s" for null in nulls) + ")"
-    kept = [number for number, null in enumerate(nulls) if not null]
-    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
+        return {row[at]: insert_one_or_find(using, table, names, row, pk) for row in rows}
+    head = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) "
     tail = f" ON CONFLICT DO NOTHING RETURNING {quoted(using, unique, pk)}"
+    if link.vendor == "postgresql":
+        source, param = _recordset(link, columns, rows)
+        statements = [(f"SELECT {quoted(using, *columns)} FROM {source}", [param])]
+    else:
+        one = "(" + ", ".join(["%s"] * len(columns)) + ")"
+        parts = list(_parts(link, rows, len(columns)))
+        statements = [("VALUES " + ", ".join([one] * len(part)), [v for row in part for v in row]) for part in parts]
+    found: dict[Any, tuple[Any, bool]] = {}
     with link.cursor() as cursor:
-        for part in _parts(link, rows, len(columns)):
-            cursor.execute(sql + ", ".join([one] * len(part)) + tail, [row[n] for row in part for n in kept])
+        for sql, params in statements:
+            cursor.execute(head + sql + tail, params)
             found.update({value: (key, True) for value, key in cursor.fetchall()})
     return found
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, router, transaction
 
-from onebeat.models import PeriodicTask
-from onebeat.store import rows, vendors
+from onebeat.models import Action, PeriodicTask
+from onebeat.store import migrated, rows, vendors
 from onebeat.store.rows import Named
 
 T = TypeVar("T")
@@ -37,13 +38,20 @@ One = str | PeriodicTask
 Which = str | PeriodicTask | Tag | All
 
 
+def alias_of(using: str | None) -> str:
+    """The database that is meant: the one that the router gives for tasks, if none is named."""
+    return using or router.db_for_write(PeriodicTask)
+
+
 def do(using: str | None, work: Callable[[str], T]) -> T:
     """Run `work` in the caller's transaction, or in one of its own that is tried again when the database asks for that.
 
     An error of ours leaves the caller's transaction as it was. After one that asks for another try, only the caller can
     make it, and `atomic()` will not commit what is left.
     """
-    alias = using or router.db_for_write(PeriodicTask)
+    alias = alias_of(using)
+    if not migrated.there(alias, Action._meta.db_table):
+        raise ImproperlyConfigured(f"onebeat's tables are not in the database {alias!r} yet: run `manage.py migrate`")
 
     def once() -> T:
         with rows.change(alias):

@@ -9,7 +9,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from onebeat.conf import current
-from onebeat.management import importing
+from onebeat.management import handback, importing
 
 
 class Command(BaseCommand):
@@ -31,7 +31,8 @@ class Command(BaseCommand):
         adopt.add_argument("--check", action="store_true", help="show what `migrate` would do; change nothing")
         adopt.add_argument("--json", action="store_true", help="print one JSON object")
         importing.arguments(commands)
-        for one in (run, status, adopt):
+        handing = handback.arguments(commands)
+        for one in (run, status, adopt, handing):
             one.add_argument("--database", help="the database alias (default: where the router puts the tasks)")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -92,3 +93,7 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         if found.get("stops"):
             raise CommandError("`migrate` would stop", returncode=1)
+
+    def handback(self, **options: Any) -> None:
+        """Give the tables back to django-celery-beat."""
+        handback.run(self.stdout, **options)

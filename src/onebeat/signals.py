@@ -1,0 +1,83 @@
+"""Django signals for those who extend onebeat. Sent by whoever decided, after the commit and outside any transaction.
+
+A scheduler sends them when the tick's messages are published and settled. A receiver that raises is logged and stops
+nothing; a slow one makes the scheduler late. After a crash a signal may be missing, or come from the scheduler that
+took over: keep what must be exact in the ledger (`onebeat.models.Occurrence`).
+
+`task_sent`: the broker has the message. Arguments: `task` (the periodic task's name), `task_id` (its primary key),
+`due_at` (the nominal time, UTC), `run` (0: the schedule's own), `occurrence_id`, `celery_task_id` (UUID).
+
+`occurrence_skipped`: a nominal time, or a range of them, will not be sent. Arguments: `task`, `task_id`, `due_at`,
+`through` (the last time of a range, else None), `run`, `reason` (one word), `detail`.
+
+`task_quarantined`: a task was set aside because it cannot be planned or sent as it is. Arguments: `task`, `task_id`,
+`reason` (in words).
+
+Each has `using`, the database's alias, as well. The sender is the class `Occurrence` of the first two and
+`PeriodicTask` of the last.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from threading import local
+from typing import Any
+
+from django.db import transaction
+from django.dispatch import Signal
+
+__all__ = ["occurrence_skipped", "task_quarantined", "task_sent"]
+
+logger = logging.getLogger("onebeat")
+
+task_sent = Signal()
+occurrence_skipped = Signal()
+task_quarantined = Signal()
+
+
+class _Held(local):
+    """What this thread has to tell when it is done with more urgent things; None: it tells at once."""
+
+    news: list[tuple[Signal, Any, dict[str, Any]]] | None = None
+
+
+_held = _Held()
+
+
+@contextmanager
+def held() -> Iterator[None]:
+    """Keep what happens in the block back until its end, however it ends."""
+    if _held.news is not None:
+        yield
+        return
+    news: list[tuple[Signal, Any, dict[str, Any]]] = []
+    _held.news = news
+    try:
+        yield
+    finally:
+        _held.news = None
+        for signal, sender, told in news:
+            _send(signal, sender, told)
+
+
+def tell(signal: Signal, sender: Any, using: str, **told: Any) -> None:
+    """Send a signal when the present transaction has committed, or at once where there is none. Costs nothing without
+    receivers."""
+    if signal.has_listeners(sender):
+        transaction.on_commit(partial(_committed, signal, sender, {"using": using, **told}), using=using)
+
+
+def _committed(signal: Signal, sender: Any, told: dict[str, Any]) -> None:
+    if _held.news is None:
+        _send(signal, sender, told)
+    else:
+        _held.news.append((signal, sender, told))
+
+
+def _send(signal: Signal, sender: Any, told: dict[str, Any]) -> None:
+    for receiver, answer in signal.send_robust(sender=sender, **told):
+        if isinstance(answer, Exception):
+            logger.error("a receiver of a onebeat signal failed: %r", receiver, exc_info=answer)
