@@ -91,10 +91,6 @@ CLOCK_CHANGES = {
     ],
 }
 #: The five fields of crontabs that have another spelling afterwards.
-SPELLED = {
-    "0 9 * * mon": "0 9 * * 1",
-    "0 22-2 * * fri-mon": "0 22-2 * * 5-1",
-    "15,45 8-18/2 * * mon-fri": "15,45 8-18/2 * * 1-5",
-}
+SPELLED = {"0 9 * * mon": "0 9 * * 1", "0 22-2 * * fri-mon": "0 22-2 * * 5-1", "15,45 8-18/2 * * mon-fri": "15,45 8-18/2 * * 1-5"}
 #: Rows that are left of each kind; solar ones were unique before.
 LEFT = {"interval": 6, "crontab": 17, "solar": 2, "clocked": 4}

@@ -67,9 +67,7 @@ def rights():
     """Keys of permissions and of their content types, and what the keeper may do."""
     rows = Permission.objects.filter(content_type__app_label="django_celery_beat")
     return {
-        "keys": {
-            codename: [key, kind] for codename, key, kind in rows.values_list("codename", "pk", "content_type_id")
-        },
+        "keys": {codename: [key, kind] for codename, key, kind in rows.values_list("codename", "pk", "content_type_id")},
         "keeper": sorted(User.objects.get(username="keeper").get_all_permissions()),
     }
 

@@ -130,11 +130,7 @@ def hang_on(keys):
     Rota.objects.create(crontab_id=keys["crontab"]["mondays by name"], note="mondays by name")
     with pinned(NOW):
         OwnedTask.objects.create(
-            name="owned",
-            task="legacy.owned",
-            owner="somebody",
-            enabled=False,
-            interval_id=keys["interval"]["ten again"],
+            name="owned", task="legacy.owned", owner="somebody", enabled=False, interval_id=keys["interval"]["ten again"]
         )
     with connection.cursor() as cursor:
         for kind in ("interval", "clocked"):
