@@ -272,8 +272,8 @@ class Engine:
             if self._runs:
                 clock.pause(pause)  # schedulers that stop together hold the same rows for a moment
                 self.write_runs()
-        self._rivals.close()
         self._housekeeping.close()
+        self._rivals.close()
         self.presence.stop()
         self.dispatcher.close()
 
