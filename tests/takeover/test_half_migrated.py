@@ -102,16 +102,17 @@ def in_the_admin() -> list[Any]:
     base = "/admin/django_celery_beat"
     task = {"name": "x", "task": "t", "enabled": "on", "args": "[]", "kwargs": "{}", "headers": "{}"}
     duplicate = {"every": "5", "period": "minutes"}
+    every = {"kind": "interval", "interval_every": "5", "interval_period": "minutes"}
     answers = [
         client.get(f"{base}/periodictask/"),
         client.post(f"{base}/intervalschedule/1/change/", duplicate),
-        client.post(f"{base}/periodictask/add/", {**task, "interval": "1"}),
+        client.post(f"{base}/periodictask/add/", {**task, **every}),
     ]
     key = PeriodicTask.objects.get(name="x").pk
     answers += [
-        client.post(f"{base}/periodictask/{key}/change/", {**task, "name": "y", "interval": "1"}),
+        client.post(f"{base}/periodictask/{key}/change/", {**task, **every, "name": "y"}),
         client.get(f"{base}/periodictask/{key}/change/"),
-        client.post(f"{base}/periodictask/add/", {**task, "name": "z", "interval": "1"}),
+        client.post(f"{base}/periodictask/add/", {**task, **every, "name": "z"}),
         client.post(f"{base}/periodictask/{key}/delete/", {"post": "yes"}),
     ]
     return [*(one.status_code for one in answers), *PeriodicTask.objects.values_list("name", flat=True)]

@@ -6,13 +6,14 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from onebeat import signals
 from onebeat.conf import Settings
 from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsent
 from onebeat.engine.housekeeping import Housekeeping
 from onebeat.engine.messages import message
 from onebeat.engine.presence import Presence
-from onebeat.store import byhand, claim, plan, rivals, runstate, settle, states, vendors, zonedata
+from onebeat.store import byhand, claim, news, plan, rivals, runstate, settle, states, vendors, zonedata
 from onebeat.store.claim import Batch, Terms
 from onebeat.store.ledger import Claimed
 
@@ -82,6 +83,7 @@ class Engine:
 
     # -- the tick -----------------------------------------------------------------------------------------------------
 
+    @signals.held()
     def tick(self) -> float:
         """Do what is due now. Returns the seconds until the next tick is worth making; 0 when more is waiting already.
 
@@ -182,6 +184,7 @@ class Engine:
                 now = vendors.now(self.using)
                 for one in accepted:
                     self._runs.setdefault(one.task.id, runstate.Runs(0, now)).add(now)
+                    news.sent(self.using, one.task.id, one.task.name, one.due_at, one.run, one.id, one.celery_task_id)
             self._accepted.pop(token, None)
 
     def _flush(self, batch: Batch, part: Sequence[Claimed], accepted: list[Claimed]) -> bool:
@@ -204,6 +207,7 @@ class Engine:
                     self.presence.failed += 1
                     logger.error("task %r was refused: %s", one.task.name, reason)
                     settle.refused(self.using, batch.token, one.id, reason)
+                    news.skipped(self.using, one.task.id, one.task.name, one.due_at, "refused", reason, run=one.run)
                     self._settled(batch.token, [one])
                 case Deferred(reason):
                     logger.warning("task %r has to wait: %s", one.task.name, reason)

@@ -17,7 +17,7 @@ from django.db.models.functions import Least
 from onebeat.core import catchup
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Occurrence
-from onebeat.store import byhand, definitions, ledger, plan, policies, states, vendors
+from onebeat.store import byhand, definitions, ledger, news, plan, policies, states, vendors
 from onebeat.store.definitions import BadDefinition, Definition
 from onebeat.store.ledger import Claimed, Skipped
 from onebeat.store.states import State
@@ -93,6 +93,7 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
             except Exception as error:  # a fault of ours or of a library with this one task: the others go on
                 logger.exception("deciding task %r (%s)", definition.name, definition.id)
                 moved.append(plan.quarantined(state, definition, f"it cannot be decided: {error!r}", state))
+                news.quarantined(using, definition.id, definition.name, moved[-1].quarantine)
                 continue
             sends += [(definition, due_at) for due_at in decision.send]
             skips += [Skipped(definition, one, around.detail(definition, one)) for one in decision.skips]
@@ -214,3 +215,4 @@ def _skip(using: str, row: Occurrence, reason: str, detail: str) -> None:
     Occurrence.objects.using(using).filter(pk=row.pk).update(
         state=Occurrence.State.SKIPPED, reason=reason, detail=detail, claim=None, lease_until=None
     )
+    news.skipped(using, row.task_id, row.task_name, row.due_at, reason, detail, run=row.run)

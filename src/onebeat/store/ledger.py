@@ -11,7 +11,7 @@ from typing import Any
 from onebeat.core import identity
 from onebeat.core.catchup import OVERLAP, Skip
 from onebeat.models import Fact, Occurrence
-from onebeat.store import vendors
+from onebeat.store import news, vendors
 from onebeat.store.definitions import Definition
 
 TABLE = "onebeat_occurrence"
@@ -172,4 +172,6 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
                  *(identity.celery_task_id(space, one.task.id, first), None, None, 0, None, now, None)),
             )
         )  # fmt: skip
+        through = last if last > first else None
+        news.skipped(using, one.task.id, one.task.name, first, one.skip.reason, detail, through=through)
     vendors.insert_or_lose(using, TABLE, _COLUMNS, rows, ("task_id", "due_at", "run"))

@@ -19,7 +19,7 @@ from onebeat.core.catchup import Skip, wait
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Change, PeriodicTask, PeriodicTasks
 from onebeat.models.instants import from_their_run, from_utc, to_utc
-from onebeat.store import definitions, hints, ledger, states, vendors
+from onebeat.store import definitions, hints, ledger, news, states, vendors
 from onebeat.store.definitions import COPIED, BadDefinition, Definition
 from onebeat.store.states import State
 
@@ -98,6 +98,8 @@ def plan(using: str, tasks: Iterable[int], now: datetime, since: Mapping[int, Si
     since = {**(since or {}), **noticed(using, unsure, now)}
     new = [planned(one, None, since[task], now) for task, one in found.items() if task not in mine]
     states.insert(using, new)
+    for one in new:
+        _tell(using, found[one.task], one, "")
     again(using, [(found[task], state) for task, state in mine.items() if task in found], since, now)
     return held
 
@@ -120,6 +122,7 @@ def again(using: str, tasks: Sequence[tuple[Definition, State]], since: Mapping[
         after = planned(definition, state, since[state.task], now)
         if after != state:
             changed.append(after)
+            _tell(using, definition, after, state.quarantine)
         last = since[state.task].back or since[state.task].last
         # A time after the change belongs to the new definition alone: a record of it would stand in that one's way.
         if state.due_at and state.due_at <= last and after.due_at != state.due_at:
@@ -131,6 +134,11 @@ def again(using: str, tasks: Sequence[tuple[Definition, State]], since: Mapping[
             dropped += _slept(using, definition, state, after, last)
     states.write(using, changed, plan=True)
     ledger.skip(using, dropped, now)
+
+
+def _tell(using: str, definition: Definition, after: State, before: str) -> None:
+    if after.quarantine and after.quarantine != before:
+        news.quarantined(using, definition.id, definition.name, after.quarantine)
 
 
 def _slept(using: str, definition: Definition, before: State, after: State, until: datetime) -> list[ledger.Skipped]:

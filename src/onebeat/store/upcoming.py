@@ -59,9 +59,10 @@ def upcoming(using: str, of: Named | None, count: int, until: datetime | None, n
         taken_out = _taken_out(using, part)
         for key, definition in found.items():
             begins = _begins(definition, planned.get(key), since[key], now)
-            ahead.append(_times(definition, *begins, taken_out.get(key, {}), paused) if begins else iter(()))
+            if begins:
+                ahead.append(_times(definition, *begins, until, taken_out.get(key, {}), paused))
     merged = heapq.merge(*ahead, key=lambda one: (one.leaves_at, one.task))
-    return list(islice((one for one in merged if until is None or one.due_at <= until), count))
+    return list(islice(merged, count))
 
 
 def _begins(
@@ -83,12 +84,13 @@ def _times(
     definition: Definition,
     due_at: datetime,
     anchor: datetime,
+    until: datetime | None,
     taken_out: Mapping[datetime, str],
     around: policies.Surroundings,
 ) -> Iterator[Upcoming]:
     recurrence, paused, now = definition.check(anchor), around.policy(definition).paused_until, around.now
     at: datetime | None = due_at
-    while at is not None:
+    while at is not None and (until is None or at <= until):
         try:
             leaves_at = at + wait(recurrence, at, definition.policy, str(definition.id))
         except OverflowError:  # the last day of the calendar
