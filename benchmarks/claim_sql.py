@@ -24,8 +24,8 @@ _RECORD = (
     " %s::timestamp[]) ON CONFLICT DO NOTHING"
 )
 _MOVE = (
-    "UPDATE bench_state s SET wake_at = v.at, version = version + 1 FROM unnest(%s::bigint[], %s::timestamp[]) v(id, at)"
-    " WHERE s.task = v.id"
+    "UPDATE bench_state s SET wake_at = v.at, version = version + 1"
+    " FROM unnest(%s::bigint[], %s::timestamp[]) v(id, at) WHERE s.task = v.id"
 )
 
 

@@ -7,8 +7,8 @@ from typing import Any
 _TASK = (
     "INSERT INTO django_celery_beat_periodictask (name, task, {kind}_id, args, kwargs, headers, enabled, one_off,"
     " total_run_count, date_changed, description, last_run_at) "
-    "SELECT 'task ' || n, 'benchmarks.nothing', {schedule}, {args}, '{{}}', '{{}}', true, {one_off}, 0, now(), '', {last}"
-    " FROM generate_series({start}, {start} + %s - 1) n"
+    "SELECT 'task ' || n, 'benchmarks.nothing', {schedule}, {args}, '{{}}', '{{}}', true, {one_off}, 0, now(), '',"
+    " {last} FROM generate_series({start}, {start} + %s - 1) n"
 )
 #: What onebeat's planner writes for the same tasks; the sweep of a scheduler finds nothing to change in it.
 _STATE = (

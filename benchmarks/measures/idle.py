@@ -1,4 +1,4 @@
-"""What tasks cost that are not due: a tick, its statements, memory, one changed row, and the way to the first message."""
+"""What tasks cost that are not due: a tick, its statements, memory, one changed row, the way to the first message."""
 
 from __future__ import annotations
 

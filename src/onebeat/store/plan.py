@@ -255,12 +255,12 @@ def waiting(
     """`state`, waiting for `due_at`. What is late already may leave now; no wake time lies far in the past, so that the
     claim need not look there."""
     if due_at is None:
-        return replace(state, due_at=None, wake_at=None)
+        return state.moved(None, None, state.water_mark)
     try:
         wake_at = due_at + wait(recurrence, due_at, definition.policy, str(definition.id))
     except OverflowError:  # the last day of the calendar, as people write "never"
         wake_at = due_at
-    return replace(state, due_at=due_at, wake_at=max(wake_at, now))
+    return state.moved(due_at, max(wake_at, now), state.water_mark)
 
 
 def quarantined(state: State, definition: Definition, reason: str, before: State | None) -> State:
