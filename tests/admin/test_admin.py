@@ -14,6 +14,7 @@ from django.test.utils import CaptureQueriesContext, override_settings
 from django.urls import reverse
 
 from onebeat.models import (
+    Action,
     Beat,
     ClockedSchedule,
     CrontabSchedule,
@@ -68,7 +69,7 @@ def test_every_page_opens(browser: Client, model: Any) -> None:
         pytest.skip("not ours")
     assert browser.get(page(f"{name}_changelist")).status_code == 200
     assert browser.get(page(f"{name}_changelist"), {"q": "9"}).status_code == 200
-    expected = 403 if model in (Occurrence, TaskState, Beat) else 200
+    expected = 403 if model in (Action, Occurrence, TaskState, Beat) else 200
     assert browser.get(page(f"{name}_add")).status_code == expected
 
 
@@ -318,7 +319,7 @@ def test_rows_of_tasks_that_are_gone_stay_readable(browser: Client) -> None:
 
 def test_the_engines_tables_are_only_read(browser: Client) -> None:
     fill(1)
-    for model in (Occurrence, TaskState, Beat):
+    for model in (Action, Occurrence, TaskState, Beat):
         name, one = model._meta.model_name, model._base_manager.values_list("pk", flat=True).first()
         before = list(model._base_manager.values())
         assert browser.get(page(f"{name}_change", one)).status_code == 200

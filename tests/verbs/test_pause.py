@@ -31,6 +31,13 @@ def test_a_pause_holds_until_resumed_and_says_who_and_why(bench: Bench) -> None:
     assert actions() == [("pause", "t", "ann", "deploying", ""), ("resume", "t", "ben", "", "catch_up none")]
 
 
+def test_a_pause_by_the_options_row_begins_and_ends_too(bench: Bench) -> None:
+    one = task()
+    for paused, since in ((True, at(0)), (False, None)):
+        options(one, paused=paused)
+        assert TaskOptions.objects.get().paused_at == since
+
+
 def test_a_pause_ends_by_itself(bench: Bench) -> None:
     task(interval=every(10))
     bench.work(5)
