@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.forms import PeriodicTaskForm, TaskOptionsForm
-from onebeat.admin.words import shown, task_words
+from onebeat.admin.words import WithReadings, shown, task_words
 from onebeat.models import PeriodicTask, TaskOptions, TaskState
 from onebeat.models.rules import SCHEDULES
 from onebeat.store import migrated
@@ -39,7 +39,7 @@ class TaskOptionsInline(OptionsInline):
 
 
 @admin.register(PeriodicTask)
-class PeriodicTaskAdmin(TaskModelAdmin):
+class PeriodicTaskAdmin(WithReadings, TaskModelAdmin):
     """A page of the list takes the same number of queries however many tasks are on it."""
 
     form = PeriodicTaskForm

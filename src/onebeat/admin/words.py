@@ -16,6 +16,7 @@ from onebeat.core.recurrence import Clocked, Interval, Recurrence, Solar
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.rules import SCHEDULES
+from onebeat.models.takenover import look_up
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -26,6 +27,19 @@ def schedule_words(schedule: Any) -> str:
         return describe(_recurrence(schedule), gettext)
     except (RuleError, TypeError, ValueError, OverflowError):
         return str(schedule)
+
+
+class WithReadings:
+    """Mixed into the admin of rows that lead to crontabs: what Celery made of those that were taken over is looked up
+    once for a page of the list.
+    """
+
+    def get_changelist_instance(self, request: Any) -> Any:
+        """With the readings of the page's crontabs."""
+        page = super().get_changelist_instance(request)  # type: ignore[misc]
+        rows = [row if isinstance(row, CrontabSchedule) else row.crontab for row in page.result_list]
+        look_up(page.queryset.db, [row for row in rows if row is not None])
+        return page
 
 
 def task_words(task: PeriodicTask) -> str:

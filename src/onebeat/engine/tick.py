@@ -10,9 +10,10 @@ from onebeat import signals
 from onebeat.conf import Settings
 from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsent
+from onebeat.engine.housekeeping import Housekeeping
 from onebeat.engine.messages import message
 from onebeat.engine.presence import Presence
-from onebeat.store import byhand, claim, news, plan, rivals, runstate, settle, states, sweep, vendors, zonedata
+from onebeat.store import byhand, claim, news, plan, rivals, runstate, settle, states, vendors, zonedata
 from onebeat.store.claim import Batch, Terms
 from onebeat.store.ledger import Claimed
 
@@ -64,7 +65,7 @@ class Engine:
         self._rivals = rivals.Rivals(using, self._watch)
         self._runs: dict[int, runstate.Runs] = {}
         self._runs_written = clock.monotonic()
-        self._sweeper = sweep.Sweep(using, settings.sweep_size)
+        self._housekeeping = Housekeeping(using, settings)
         self._zone_data = zonedata.ZoneData(using, settings.batch_size)
         self._floor: datetime | None = None
         self._looked: datetime | None = None
@@ -203,6 +204,7 @@ class Engine:
                     self._failing_since = None
                     self._failures.pop(one.id, None)
                 case Refused(reason):
+                    self.presence.failed += 1
                     logger.error("task %r was refused: %s", one.task.name, reason)
                     settle.refused(self.using, batch.token, one.id, reason)
                     news.skipped(self.using, one.task.id, one.task.name, one.due_at, "refused", reason, run=one.run)
@@ -212,6 +214,7 @@ class Engine:
                     self._postpone(batch, one)
                 case Unsent(reason, alone):
                     if alone:
+                        self.presence.failed += 1
                         logger.warning("task %r was not sent: %s", one.task.name, reason)
                         self._failures[one.id] = self._failures.get(one.id, 0) + 1
                     if self._failures.get(one.id, 0) > 1:
@@ -247,7 +250,7 @@ class Engine:
         """What readers of the old columns expect, and changes that came past the ORM: late, and never in the way."""
         if self._runs and clock.monotonic() - self._runs_written >= self.settings.run_state_seconds:
             self.write_runs()
-        self._sweeper.step()
+        self._housekeeping.step(self.presence.beat)
         self._zone_data.step()
 
     def write_runs(self) -> None:
@@ -269,6 +272,7 @@ class Engine:
             if self._runs:
                 clock.pause(pause)  # schedulers that stop together hold the same rows for a moment
                 self.write_runs()
+        self._housekeeping.close()
         self._rivals.close()
         self.presence.stop()
         self.dispatcher.close()

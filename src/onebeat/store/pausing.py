@@ -16,7 +16,7 @@ from onebeat.core import plan as rules
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Occurrence, TaskOptions
 from onebeat.models.instants import UTCDateTimeField
-from onebeat.store import byhand, definitions, ledger, plan, rows, states
+from onebeat.store import byhand, definitions, ledger, pauses, plan, rows, states
 from onebeat.store.definitions import BadDefinition, Definition
 from onebeat.store.rows import Named
 from onebeat.store.states import State
@@ -73,7 +73,8 @@ def _pass(using: str, definition: Definition, state: State, now: datetime) -> St
     decision = catchup.decide(
         recurrence, state.due_at, now, policy, missed_before=now, expires=definition.ends(), one_off=definition.one_off
     )
-    ledger.skip(using, [ledger.Skipped(definition, one) for one in decision.skips], now)
+    whom = f"paused{pauses.words(definition.paused_by, definition.paused_why)}"
+    ledger.skip(using, [ledger.Skipped(definition, one, whom) for one in decision.skips], now)
     after = plan.waiting(state, definition, recurrence, decision.due_at, now)
     after = replace(after, water_mark=max((one.last for one in decision.skips), default=state.water_mark))
     states.write(using, [after], plan=False)
