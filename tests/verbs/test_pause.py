@@ -98,12 +98,24 @@ def test_many_at_once(bench: Bench) -> None:
     assert onebeat.pause(onebeat.Tag("mail")) == 1
     bench.work(10)
     assert sorted(bench.take()) == [("b", 10), ("c", 10)]
-    assert onebeat.pause(onebeat.ALL) == 3
-    bench.work(10)
+    assert onebeat.pause(onebeat.ALL, "audit", by="ann") == 3
+    task("late", interval=every(10))
+    bench.work(11)
+    clock.move(at(32))  # and 30 while no scheduler was at work
     assert bench.take() == []
-    onebeat.resume(onebeat.ALL)
-    bench.work(10)
-    assert sorted(bench.take()) == [("a", 30), ("b", 30), ("c", 30)]
+    assert not any(one.sends for one in onebeat.upcoming(count=8))
+    assert onebeat.explain("b", at(20)).kind == "skipped"
+    assert onebeat.resume(onebeat.ALL, catch_up="latest") == 4
+    assert onebeat.resume(onebeat.ALL) == 0
+    bench.work(7)
+    # What is paused by itself stays so; the others make up for the newest time.
+    assert sorted(bench.take()) == [("b", 30), ("c", 30), ("late", 30)]
+    bench.work(2)
+    assert sorted(bench.take()) == [("b", 40), ("c", 40), ("late", 40)]
+    assert {row.detail for row in Occurrence.objects.filter(task_name="b", state="skipped")} == {
+        "everything is paused by ann: audit"
+    }
+    assert actions()[1] == ("pause", "", "ann", "audit", "")
 
 
 def test_unknown_names_list_near_ones(bench: Bench) -> None:
