@@ -282,7 +282,11 @@ def fill(count: int) -> None:
         at = AT + timedelta(days=36500, minutes=number)
         kinds: list[dict[str, Any]] = [
             {"interval": every(number + 1)},
-            {"crontab": CrontabSchedule.objects.get_or_create(minute=str(number % 60), hour=str(number // 60))[0]},
+            {
+                "crontab": CrontabSchedule.objects.get_or_create(
+                    minute=str(number % 60), hour=str(number // 60), day_of_month="L"
+                )[0]
+            },
             {"clocked": ClockedSchedule.objects.get_or_create(clocked_time=at)[0], "one_off": True},
         ]
         for kind in kinds:

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.listing import ScheduleList
 from onebeat.admin.pages import OurAdmin
-from onebeat.admin.words import schedule_words
+from onebeat.admin.words import WithReadings, schedule_words
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 
 
@@ -42,7 +42,7 @@ class IntervalScheduleAdmin(ScheduleAdmin):
 
 
 @admin.register(CrontabSchedule)
-class CrontabScheduleAdmin(ScheduleAdmin):
+class CrontabScheduleAdmin(WithReadings, ScheduleAdmin):
     """Crontabs."""
 
     list_display = ["in_words", "minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone", "used_by"]

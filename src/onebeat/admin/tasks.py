@@ -19,6 +19,7 @@ from onebeat.admin.columns import TaskColumns
 from onebeat.admin.forms import PeriodicTaskForm, TaskOptionsForm
 from onebeat.admin.listing import TaskList
 from onebeat.admin.pages import OurAdmin
+from onebeat.admin.words import WithReadings
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.rules import SCHEDULES
 from onebeat.store import migrated
@@ -42,14 +43,14 @@ class TaskOptionsInline(OptionsInline):
     max_num = 1
     can_delete = False
     fields = (
-        *("missed", "grace_seconds", "jitter_seconds"),
+        *("missed", "grace_seconds", "overlap", "overlap_limit_seconds", "jitter_seconds"),
         *("paused", "paused_until", "paused_why", "paused_by"),
         *("tags", "extra"),
     )
 
 
 @admin.register(PeriodicTask)
-class PeriodicTaskAdmin(TaskActions, TaskColumns, OurAdmin):
+class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
     """A page of the list takes the same number of queries however many tasks are on it, or beyond it."""
 
     form = PeriodicTaskForm

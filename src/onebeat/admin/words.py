@@ -19,6 +19,7 @@ from onebeat.core.recurrence import Clocked, Interval, Recurrence, Solar
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.rules import SCHEDULES
+from onebeat.models.takenover import look_up
 
 #: The phrases of `core.describe` that it picks from a table: named here, so that translators are given them.
 UNITS = [
@@ -51,6 +52,19 @@ def schedule_raw(schedule: Any) -> str:
         return ""
     text = " ".join(str(value) for value in schedule.value()[:5])
     return "" if schedule_words(schedule).startswith(text) else text
+
+
+class WithReadings:
+    """Mixed into the admin of rows that lead to crontabs: what Celery made of those that were taken over is looked up
+    once for a page of the list.
+    """
+
+    def get_changelist_instance(self, request: Any) -> Any:
+        """With the readings of the page's crontabs."""
+        page = super().get_changelist_instance(request)  # type: ignore[misc]
+        rows = [row if isinstance(row, CrontabSchedule) else row.crontab for row in page.result_list]
+        look_up(page.queryset.db, [row for row in rows if row is not None])
+        return page
 
 
 def task_words(task: PeriodicTask) -> str:

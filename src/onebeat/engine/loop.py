@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 from django.db import Error, connections
 
@@ -27,11 +28,13 @@ class Loop:
         self._broken = False
         self._migrated = False
         self._lacking: list[str] = []
+        self._untouched = False
 
     def tick(self) -> float:
         """One tick; returns the seconds to wait before the next. The database's errors end here: it is tried again
         later.
         """
+        self._alive()
         try:
             with self.stop.shield():
                 delay = self.engine.tick() if self._ready() else self.engine.settings.poll_interval
@@ -75,6 +78,17 @@ class Loop:
                 logger.warning("the database is migrated: going on")
             self._migrated = not self._lacking
         return self._migrated
+
+    def _alive(self) -> None:
+        """Touch the liveness file, if there is to be one. Whether the database answers makes no difference to it."""
+        if not self.engine.settings.liveness_file:
+            return
+        try:
+            Path(self.engine.settings.liveness_file).touch()
+        except OSError as error:
+            if not self._untouched:
+                logger.error("liveness_file cannot be touched: %s", error)
+            self._untouched = True
 
     def _failed(self, error: Error) -> float:
         if vendors.retryable(error):

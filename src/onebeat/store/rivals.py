@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -217,6 +218,6 @@ def leave_out(using: str, now: datetime) -> None:
                 following = None if one.one_off or (ends and following and following > ends) else following
                 skips.append(ledger.Skipped(one, Skip(state.due_at, newest, REASON), "another beat was at work"))
                 after_all = plan.waiting(state, one, recurrence, following, now)
-                moved.append(after_all.moved(after_all.due_at, after_all.wake_at, newest))
+                moved.append(replace(after_all, water_mark=newest))
             ledger.skip(using, skips, now)
             states.write(using, moved, plan=False)

@@ -58,9 +58,10 @@ def upcoming(using: str, of: Named | None, count: int, until: datetime | None, n
         taken_out = _taken_out(using, part)
         for key, definition in found.items():
             begins = _begins(definition, planned.get(key), since[key], now)
-            ahead.append(_times(definition, *begins, taken_out.get(key, {}), now) if begins else iter(()))
+            if begins:
+                ahead.append(_times(definition, *begins, until, taken_out.get(key, {}), now))
     merged = heapq.merge(*ahead, key=lambda one: (one.leaves_at, one.task))
-    return list(islice((one for one in merged if until is None or one.due_at <= until), count))
+    return list(islice(merged, count))
 
 
 def _begins(
@@ -79,11 +80,16 @@ def _begins(
 
 
 def _times(
-    definition: Definition, due_at: datetime, anchor: datetime, taken_out: Mapping[datetime, str], now: datetime
+    definition: Definition,
+    due_at: datetime,
+    anchor: datetime,
+    until: datetime | None,
+    taken_out: Mapping[datetime, str],
+    now: datetime,
 ) -> Iterator[Upcoming]:
     recurrence, paused = definition.check(anchor), definition.policy.paused_until
     at: datetime | None = due_at
-    while at is not None:
+    while at is not None and (until is None or at <= until):
         try:
             leaves_at = at + wait(recurrence, at, definition.policy, str(definition.id))
         except OverflowError:  # the last day of the calendar

@@ -14,11 +14,14 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 #: What every one has: clients of the databases and of Redis, the sun, and a clock that can be set.
 COMMON = ("celery[redis]", "ephem", "psycopg2-binary", "setuptools<81", "time-machine", "tzdata")
+PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check")
 OLD_DJANGO = 'django==3.1.*; python_version < "3.10"', 'django==3.2.*; python_version >= "3.10"'
 
 
@@ -81,24 +84,53 @@ def python_of(release: str) -> str:
     return str(environment(f"django-celery-beat-{release}-{digest}", base, packages, ["mysqlclient"]))
 
 
+def beside(packages: list[str]) -> str:
+    """A folder with these packages alone for the Python that runs this, to be put on its path."""
+    digest = hashlib.sha256(f"{sys.version}{packages}".encode()).hexdigest()[:12]
+    folder = home() / f"beside-{digest}"
+    with locked(folder):
+        if not (folder / "built").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            _run([sys.executable, *PIP, "--no-deps", "--target", str(folder), *packages])
+            (folder / "built").touch()
+    return str(folder)
+
+
+def home() -> Path:
+    """Where all of them lie."""
+    path = Path(os.environ.get("ONEBEAT_TEST_ENVIRONMENTS") or Path.home() / ".cache/onebeat-tests")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One at a time: other sessions and xdist's workers want the same one."""
+    with folder.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(command: list[str]) -> None:
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise NotHere(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()[-600:]}")
+
+
 def environment(name: str, base: str, packages: list[str], if_possible: list[str]) -> Path:
     """The Python of the environment of this name, built with the packages if it is not there. Those in `if_possible`
     may fail to install. Raises `NotHere` with the end of pip's own words.
     """
-    home = Path(os.environ.get("ONEBEAT_TEST_ENVIRONMENTS") or Path.home() / ".cache/onebeat-tests")
-    home.mkdir(parents=True, exist_ok=True)
-    folder, done = home / name, home / name / "built"
-    with (home / f"{name}.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # other sessions and xdist's workers want the same one
+    folder = home() / name
+    python, done = str(folder / "bin/python"), folder / "built"
+    with locked(folder):
         if not done.exists():
             shutil.rmtree(folder, ignore_errors=True)
-            pip = [str(folder / "bin/python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-            for command in ([base, "-m", "venv", str(folder)], [*pip, *packages]):
-                made = subprocess.run(command, capture_output=True, text=True, check=False)
-                if made.returncode:
-                    raise NotHere(f"{' '.join(packages)} does not install: {(made.stderr or made.stdout)[-600:]}")
+            _run([base, "-m", "venv", str(folder)])
+            _run([python, *PIP, *packages])
             for package in if_possible:
-                subprocess.run([*pip, package], capture_output=True, check=False)
+                with suppress(NotHere):
+                    _run([python, *PIP, package])
             done.touch()
     return folder / "bin/python"
 

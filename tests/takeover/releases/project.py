@@ -35,7 +35,7 @@ COLUMNS = (
 class Project:
     """`old` is the Python of the release's environment."""
 
-    def __init__(self, scratch: Scratch, post: Post, old: str, *, use_tz: bool) -> None:
+    def __init__(self, scratch: Scratch, post: Post | None, old: str, *, use_tz: bool) -> None:
         self.scratch, self.post, self.old, self.use_tz = scratch, post, old, use_tz
 
     def before(self, *steps: Step) -> list[Any]:
@@ -47,6 +47,20 @@ class Project:
         return self._run(sys.executable, "onebeat", steps)
 
     def _run(self, python: str, app: str, steps: tuple[Step, ...]) -> list[Any]:
+        return self.answers(self._start(python, app, steps))
+
+    def start_before(self, *steps: Step) -> subprocess.Popen[str]:
+        """Start steps under django-celery-beat, whose `answers` are asked for later."""
+        return self._start(self.old, "django_celery_beat", steps)
+
+    def answers(self, process: subprocess.Popen[str]) -> list[Any]:
+        told, errors = process.communicate()
+        if process.returncode:
+            pytest.fail(f"{process.args}:\n{told}{errors}")
+        found: list[Any] = json.loads(told.splitlines()[-1])
+        return found
+
+    def _start(self, python: str, app: str, steps: tuple[Step, ...]) -> subprocess.Popen[str]:
         env = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "ONEBEAT", "PYTHON"))}
         env |= {
             "PYTHONPATH": str(HERE),
@@ -54,21 +68,17 @@ class Project:
             "LEGACY_DB": json.dumps(self.scratch.settings),
             "LEGACY_BEAT": app,
             "LEGACY_USE_TZ": str(int(self.use_tz)),
-            "LEGACY_BROKER": self.post.url,
-            "LEGACY_QUEUE": self.post.queue,
+            "LEGACY_BROKER": self.post.url if self.post else "memory://",
+            "LEGACY_QUEUE": self.post.queue if self.post else "celery",
         }
-        done = subprocess.run(
+        return subprocess.Popen(
             [python, "-W", "ignore", "-m", "legacy.main", json.dumps(steps)],
             env=env,
             cwd=ROOT.parent,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            check=False,
         )
-        if done.returncode:
-            pytest.fail(f"{[step[0] for step in steps]} under {app}:\n{done.stdout}{done.stderr}")
-        answers: list[Any] = json.loads(done.stdout.splitlines()[-1])
-        return answers
 
     @cached_property
     def link(self) -> Any:
@@ -117,6 +127,7 @@ class Project:
         """Take what is in the broker's queue: for each periodic task the nominal times that onebeat gives."""
         names = dict(self.rows(f"SELECT task, name FROM {PREFIX}periodictask"))
         found = defaultdict(list)
+        assert self.post
         for message in self.post.drain():
             found[names[message.headers["task"]]].append(message.headers.get("onebeat_due_at", ""))
         return {name: sorted(times) for name, times in found.items()}

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from django.contrib.auth.models import Permission, User
 from django.db import connection, transaction
 from django.test import Client
-
 from legacy.app import app
 from legacy.at import NOW, UTC, pinned
 
@@ -67,7 +66,9 @@ def rights():
     """Keys of permissions and of their content types, and what the keeper may do."""
     rows = Permission.objects.filter(content_type__app_label="django_celery_beat")
     return {
-        "keys": {codename: [key, kind] for codename, key, kind in rows.values_list("codename", "pk", "content_type_id")},
+        "keys": {
+            codename: [key, kind] for codename, key, kind in rows.values_list("codename", "pk", "content_type_id")
+        },
         "keeper": sorted(User.objects.get(username="keeper").get_all_permissions()),
     }
 
@@ -78,15 +79,15 @@ def pages():
     client.raise_request_exception = False
     client.force_login(User.objects.get(username="root"))
     for model in MODELS:
-        base = "/admin/django_celery_beat/{}/".format(model)
+        base = f"/admin/django_celery_beat/{model}/"
         with connection.cursor() as cursor:
             cursor.execute("SELECT id FROM django_celery_beat_" + model)
             keys = [key for (key,) in cursor.fetchall()]
-        for address in [base, base + "add/"] + [base + "{}/change/".format(key) for key in keys]:
+        for address in [base, base + "add/"] + [base + f"{key}/change/" for key in keys]:
             found[address] = client.get(address).status_code
     client.force_login(User.objects.get(username="keeper"))
     for model in MODELS:
-        found["keeper: " + model] = client.get("/admin/django_celery_beat/{}/".format(model)).status_code
+        found["keeper: " + model] = client.get(f"/admin/django_celery_beat/{model}/").status_code
     return found
 
 

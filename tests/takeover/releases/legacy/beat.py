@@ -3,7 +3,6 @@
 from datetime import timedelta
 
 from celery.utils.imports import symbol_by_name
-
 from legacy.app import app
 from legacy.at import at, pinned
 

@@ -2,7 +2,6 @@
 
 from django.contrib.auth.models import User
 from django.test import Client
-
 from legacy.at import at, column, pinned
 
 
@@ -23,7 +22,7 @@ def edit(word, minute):
         PeriodicTask.objects.filter(pk=kept.pk).update(queue="elsewhere")
         client = Client()
         client.force_login(User.objects.get(username="root"))
-        address = "/admin/django_celery_beat/periodictask/{}/delete/".format(gone.pk)
+        address = f"/admin/django_celery_beat/periodictask/{gone.pk}/delete/"
         assert client.post(address, {"post": "yes"}).status_code == 302
         fine = IntervalSchedule.objects.filter(every=41, period="minutes")
         # Newer ones show the tasks of a schedule below it.

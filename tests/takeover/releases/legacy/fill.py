@@ -7,34 +7,53 @@ from django.db import connection
 from django_celery_beat.models import (
     ClockedSchedule,
     CrontabSchedule,
-    IntervalSchedule,
     PeriodicTask,
     SolarSchedule,
 )
-
 from legacy.at import NOW, at, column, last_run, pinned
 from legacy.clients.models import OwnedTask, Reminder, Rota
 
 INTERVALS = {
-    **{"ten": (10, "minutes"), "ten again": (10, "minutes"), "ten once more": (10, "minutes")},
-    **{"hour": (1, "hours"), "week": (7, "days"), "three": (180, "seconds")},
-    **{"zero": (0, "minutes"), "fortnight": (1, "fortnights")},
+    "ten": (10, "minutes"),
+    "ten again": (10, "minutes"),
+    "ten once more": (10, "minutes"),
+    "hour": (1, "hours"),
+    "week": (7, "days"),
+    "three": (180, "seconds"),
+    "zero": (0, "minutes"),
+    "fortnight": (1, "fortnights"),
 }
 #: minute, hour, day of month, month, day of week, zone
 CRONTABS = {
-    **{"quarters": "*/15 * * * * UTC", "quarters again": "*/15 * * * * UTC"},
-    **{"mondays": "0 9 * * 1 Europe/Berlin", "mondays again": "0 9 * * 1 Europe/Berlin"},
-    **{"mondays by name": "0 9 * * mon Europe/Berlin"},
-    **{"noon": "0 12 * * * UTC", "night": "30 2 * * * Europe/Berlin", "night twice": "0,30 2 * * * Europe/Berlin"},
-    **{"night steps": "*/20 2 * * * Europe/Berlin", "new york": "30 1 * * * America/New_York"},
-    **{"leap": "0 0 29 2 * UTC", "friday 13th": "0 0 13 * 5 UTC", "wrapped": "0 22-2 * * fri-mon UTC"},
-    **{"office": "15,45 8-18/2 * * mon-fri Asia/Kathmandu", "halves": "0 0 1 1,7 * UTC"},
-    **{"half read": "*/5-20 * * * * UTC", "every friday": "0 0 * * fri#2 UTC"},
-    **{"no such minute": "61 * * * * UTC", "sunday as 7": "0 0 * * 7 UTC", "31 february": "0 0 31 2 * UTC"},
+    "quarters": "*/15 * * * * UTC",
+    "quarters again": "*/15 * * * * UTC",
+    "mondays": "0 9 * * 1 Europe/Berlin",
+    "mondays again": "0 9 * * 1 Europe/Berlin",
+    "mondays by name": "0 9 * * mon Europe/Berlin",
+    "noon": "0 12 * * * UTC",
+    "night": "30 2 * * * Europe/Berlin",
+    "night twice": "0,30 2 * * * Europe/Berlin",
+    "night steps": "*/20 2 * * * Europe/Berlin",
+    "new york": "30 1 * * * America/New_York",
+    "leap": "0 0 29 2 * UTC",
+    "friday 13th": "0 0 13 * 5 UTC",
+    "wrapped": "0 22-2 * * fri-mon UTC",
+    "office": "15,45 8-18/2 * * mon-fri Asia/Kathmandu",
+    "halves": "0 0 1 1,7 * UTC",
+    "half read": "*/5-20 * * * * UTC",
+    "every friday": "0 0 * * fri#2 UTC",
+    "no such minute": "61 * * * * UTC",
+    "sunday as 7": "0 0 * * 7 UTC",
+    "31 february": "0 0 31 2 * UTC",
 }
 CLOCKS = {
-    **{"past": -60, "past again": -60, "just passed": -1, "to come": 5, "to come again": 5, "to come once more": 5},
-    **{"next week": 7 * 24 * 60},
+    "past": -60,
+    "past again": -60,
+    "just passed": -1,
+    "to come": 5,
+    "to come again": 5,
+    "to come once more": 5,
+    "next week": 7 * 24 * 60,
 }
 SOLAR = {"sunset in berlin": ("sunset", "52.520008", "13.404954"), "dawn": ("dawn_civil", "-33.868820", "151.209290")}
 
@@ -57,8 +76,8 @@ TASKS = {
     "crontab, by name": ("crontab", "mondays by name", -2 * 24 * 60, {"total_run_count": 3, "queue": ""}),
     "crontab, new": ("crontab", "quarters", None, {"expire_seconds": 900}),
     "crontab, at night": ("crontab", "night", -12 * 60, {"total_run_count": 4}),
-    "crontab, half read": ("crontab", "half read", None, {"enabled": False}),
-    "crontab, every friday": ("crontab", "every friday", None, {"enabled": False}),
+    "crontab, half read": ("crontab", "half read", -3, {"total_run_count": 4}),
+    "crontab, every friday": ("crontab", "every friday", -5 * 24 * 60, {"total_run_count": 4}),
     "crontab, disabled": ("crontab", "mondays again", None, {"enabled": False}),
     "crontab, unreadable": ("crontab", "no such minute", None, {"enabled": False}),
     "crontab, on sunday": ("crontab", "sunday as 7", None, {"enabled": False}),
@@ -118,7 +137,7 @@ def insert(table, **row):
     with connection.cursor() as cursor:
         sql = "INSERT INTO django_celery_beat_{} ({}) VALUES ({})"
         cursor.execute(sql.format(table, ", ".join(row), ", ".join(["%s"] * len(row))), list(row.values()))
-        cursor.execute("SELECT MAX(id) FROM django_celery_beat_{}".format(table))
+        cursor.execute(f"SELECT MAX(id) FROM django_celery_beat_{table}")
         return cursor.fetchone()[0]
 
 
@@ -130,16 +149,20 @@ def hang_on(keys):
     Rota.objects.create(crontab_id=keys["crontab"]["mondays by name"], note="mondays by name")
     with pinned(NOW):
         OwnedTask.objects.create(
-            name="owned", task="legacy.owned", owner="somebody", enabled=False, interval_id=keys["interval"]["ten again"]
+            name="owned",
+            task="legacy.owned",
+            owner="somebody",
+            enabled=False,
+            interval_id=keys["interval"]["ten again"],
         )
     with connection.cursor() as cursor:
         for kind in ("interval", "clocked"):
             cursor.execute(
-                "CREATE TABLE unknown_{0} (nr INTEGER PRIMARY KEY, plan INTEGER NOT NULL, "
-                "FOREIGN KEY (plan) REFERENCES django_celery_beat_{0}schedule (id))".format(kind)
+                f"CREATE TABLE unknown_{kind} (nr INTEGER PRIMARY KEY, plan INTEGER NOT NULL, "
+                f"FOREIGN KEY (plan) REFERENCES django_celery_beat_{kind}schedule (id))"
             )
             for number, key in enumerate(keys[kind].values()):
-                cursor.execute("INSERT INTO unknown_{} VALUES (%s, %s)".format(kind), [number, key])
+                cursor.execute(f"INSERT INTO unknown_{kind} VALUES (%s, %s)", [number, key])
 
 
 def people():

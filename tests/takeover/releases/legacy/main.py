@@ -1,6 +1,6 @@
 """python -m legacy.main STEPS: runs steps in this process and prints their answers as one line of JSON, the last line.
 
-A step is [name, *arguments]: a function of ask, fill or beat, or "manage" with a command.
+A step is [name, *arguments]: a function of ask, fill, edit or beat, or "manage" with a minute of the story and a command.
 """
 
 import io
@@ -14,7 +14,8 @@ def main(steps):
     django.setup()
     from django.core.management import call_command
 
-    from legacy import ask, beat, edit, fill
+    from legacy import ask, beat, edit, fill, write
+    from legacy.at import at, pinned
 
     known = {
         "fill": fill.fill,
@@ -26,12 +27,14 @@ def main(steps):
         "pages": ask.pages,
         "beat": beat.beat,
         "edit": edit.edit,
+        "write": write.write,
     }
     answers = []
     for name, *args in steps:
         if name == "manage":
             told = io.StringIO()
-            call_command(*args, stdout=told)
+            with pinned(at(args[0])):
+                call_command(*args[1:], stdout=told)
             answers.append(told.getvalue())
         else:
             answers.append(known[name](*args))
