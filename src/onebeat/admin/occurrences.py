@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.outcomes import REASONS, STATES, late_words, state_word
 from onebeat.admin.readonly import ReadOnlyAdmin
-from onebeat.admin.words import instant, shown, span
+from onebeat.admin.words import instant, shown, span, two
 from onebeat.models import Occurrence, PeriodicTask
 from onebeat.store import vendors, verdicts
 
@@ -78,7 +78,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     sent = instant("sent_at", _("sent"))
     began = instant("started_at", _("started"))
     ended = instant("finished_at", _("finished at"))
-    list_display = ["nominal", "task_name", "became", "late", "sent", "took", "why", "message"]
+    list_display = ["nominal", "task_name", "became", "sent_and_late", "took", "why", "message"]
     list_filter = [StateFilter, ReasonFilter, SinceFilter]
     list_per_page = 50
     search_fields = ["task_name"]
@@ -116,6 +116,11 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     def became(self, one: Occurrence) -> SafeString:
         """What became of it."""
         return format_html('<span class="ob-badge ob-{}">{}</span>', one.state, state_word(one))
+
+    @admin.display(description=_("sent"), ordering="sent_at")
+    def sent_and_late(self, one: Occurrence) -> Any:
+        """When it was sent, and below how late that was."""
+        return two(shown(one.sent_at) or "", late_words(one)) if one.sent_at else None
 
     @admin.display(description=_("late"))
     def late(self, one: Occurrence) -> str:

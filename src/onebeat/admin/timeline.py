@@ -76,7 +76,7 @@ def _chart(
         (
             (f"{_LEFT + at / bucket * step:.1f}", _TOP + room, _TOP + room + 5, _HEIGHT - 4, text)
             for at, text in ticks
-            if at <= minutes - bucket
+            if at <= minutes * 0.95  # a text further on would be cut off
         ),
     )
     return format_html(

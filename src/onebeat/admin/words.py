@@ -144,6 +144,14 @@ def time_tag(instant: datetime | None, now: datetime) -> SafeString | None:
     )  # fmt: skip
 
 
+def two(first: str, second: str, tag: str = "span") -> SafeString:
+    """A cell of two lines, the second small and quiet; `code` as its tag for what is written for machines."""
+    if not second:
+        return format_html("{}", first)
+    small = format_html("<code>{}</code>", second) if tag == "code" else format_html("{}", second)
+    return format_html('{}<div class="ob-quiet ob-small">{}</div>', first, small)
+
+
 def instant(name: str, label: Any) -> Callable[[Any, Any], str | None]:
     """A read-only column for the engine's instant `name`, sortable."""
 
