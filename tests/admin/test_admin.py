@@ -219,6 +219,8 @@ def test_options_are_set_changed_and_shown_in_local_time(client: Client, use_tz:
             "onebeat_options-0-missed": "skip",
             "onebeat_options-0-grace_seconds": "60",
             "onebeat_options-0-jitter_seconds": "0",
+            "onebeat_options-0-overlap": "allow",
+            "onebeat_options-0-overlap_limit_seconds": "3600",
             "onebeat_options-0-paused": "on",
             "onebeat_options-0-paused_until_0": "2026-03-28",
             "onebeat_options-0-paused_until_1": "10:00:00",

@@ -52,6 +52,8 @@ def view(model_admin: Any, request: Any) -> Any:
         "zone": zone_name(),
         "day": timeline.day(ahead.load, local),
         "week": timeline.week(ahead.load, local),
+        "busiest_of_day": timeline.busiest(ahead.load, 24 * 60, local),
+        "busiest_of_week": timeline.busiest(ahead.load, load.WEEK, local),
         "peaks": [
             (f"{local(at):%Y-%m-%d %H:%M}", timeline.runs(count)) for at, count in ahead.load.peaks(5) if count >= 1
         ],

@@ -10,9 +10,9 @@ from django.db import router
 from django.forms import Media
 
 from onebeat.admin.listing import BoundedPaginator
-from onebeat.admin.words import time_tag
+from onebeat.admin.words import shown, time_tag, zone_name
 from onebeat.models import TaskState
-from onebeat.store import beats, migrated, vendors
+from onebeat.store import beats, migrated, pauses, vendors
 
 if TYPE_CHECKING:
     AnyAdmin = admin.ModelAdmin[Any]
@@ -25,14 +25,15 @@ SILENCE = timedelta(minutes=1)
 
 def alarm(request: Any) -> dict[str, Any] | None:
     """What the banner says: that `migrate` has yet to run, or when a scheduler was last seen, if that is too long ago
-    for tasks to run. None if one is at work.
+    for tasks to run, or that everything is paused. None if all is well.
     """
     using = router.db_for_read(TaskState)
     if not migrated.complete(using):
         return {"lacking": True}
     now, seen = vendors.now(using), beats.last_seen(using)
     if seen is not None and now - seen <= SILENCE:
-        return None
+        everything = pauses.global_pause(using, now)
+        return {"paused": everything, "until": shown(everything.until), "zone": zone_name()} if everything else None
     return {"seen": seen, "seen_tag": time_tag(seen, now)}
 
 

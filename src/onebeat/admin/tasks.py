@@ -43,7 +43,7 @@ class TaskOptionsInline(OptionsInline):
     max_num = 1
     can_delete = False
     fields = (
-        *("missed", "grace_seconds", "jitter_seconds"),
+        *("missed", "grace_seconds", "overlap", "overlap_limit_seconds", "jitter_seconds"),
         *("paused", "paused_until", "paused_why", "paused_by"),
         *("tags", "extra"),
     )
