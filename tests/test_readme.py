@@ -136,7 +136,7 @@ def test_the_makefile_has_every_target_that_is_named(target: str) -> None:
 def test_the_settings_table_is_the_code() -> None:
     from onebeat.conf import Settings
 
-    rows = dict(re.findall(r'^\| `(\w+)` \| ([\d.]+|True|False|"\w+") \|', README, re.M))
+    rows = dict(re.findall(r'^\| `(\w+)` \| ([\d.]+|True|False|"\w*") \|', README, re.M))
     assert {name: ast.literal_eval(value) for name, value in rows.items()} == dataclasses.asdict(Settings())
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Info, Warning
-from django.db import connections, router
+from django.db import DatabaseError, connections, router
 
 from onebeat import conf
 from onebeat.compat.alias import installed
-from onebeat.models import TaskState
+from onebeat.models import TaskOptions, TaskState
 from onebeat.store import migrated, rivals, vendors
 
 _BUSY_SECONDS = 20
@@ -59,6 +59,29 @@ def check_sqlite(**kwargs: Any) -> list[CheckMessage]:
                     f"database {alias!r}: SQLite gives up a locked database after {options.get('timeout', 5)} s",
                     hint=f'Set "timeout": {_BUSY_SECONDS} in the OPTIONS of the database.',
                     id="onebeat.W002",
+                )
+            )
+    return found
+
+
+def check_overlap(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Without the workers' word no run is ever seen to end, and each would stand in the way until its limit."""
+    if conf.current().worker_signals:
+        return []
+    found: list[CheckMessage] = []
+    for alias in databases or ():
+        try:
+            rows = TaskOptions._base_manager.using(alias).filter(overlap=TaskOptions.Overlap.SKIP).order_by("pk")
+            names = list(rows.values_list("task__name", flat=True)[:5])
+        except DatabaseError:  # not migrated yet
+            continue
+        if names:
+            found.append(
+                Error(
+                    f"database {alias!r}: overlap = skip needs worker_signals, which ONEBEAT switches off "
+                    f"({', '.join(map(str, names))})",
+                    hint="Switch worker_signals on, or let these tasks overlap.",
+                    id="onebeat.E003",
                 )
             )
     return found

@@ -15,7 +15,7 @@ from django.core.signals import setting_changed
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The keys of `ONEBEAT`. Durations are seconds."""
+    """The keys of `ONEBEAT`. Durations are seconds unless the name says days."""
 
     #: The longest a scheduler sleeps before it looks for changes and due tasks again.
     poll_interval: float = 1.0
@@ -37,6 +37,12 @@ class Settings:
     sweep_size: int = 1000
     #: Whether `import django_celery_beat` means onebeat. Off, the app's name is `onebeat`, not `django_celery_beat`.
     import_alias: bool = True
+    #: How many days occurrences are kept that were sent; 0: for ever.
+    keep_days: float = 7.0
+    #: How many days those that failed or were skipped are kept; 0: for ever.
+    keep_failed_days: float = 30.0
+    #: A file that each scheduler touches at every tick, for a probe that needs no database; empty: none.
+    liveness_file: str = ""
     #: Whether workers record what becomes of each occurrence. Guarded tasks do so in any case.
     worker_signals: bool = True
     #: What a guarded task does when the database cannot be asked whether it has run: "run", or "raise" its error.
@@ -49,6 +55,8 @@ _CHOICES = {"guard_without_database": ("run", "raise")}
 
 #: Every message of a batch is named in one statement, and a lost batch is sent again as a whole.
 _LARGEST_BATCH = 10_000
+#: Zero switches it off.
+_MAY_BE_ZERO = ("sweep_size", "keep_days", "keep_failed_days")
 
 
 def problems(raw: Any) -> list[str]:
@@ -69,10 +77,15 @@ def problems(raw: Any) -> list[str]:
             if value not in _CHOICES[key]:
                 found.append(f"{key} must be {' or '.join(map(repr, _CHOICES[key]))}, not {value!r}")
             continue
+        if isinstance(fields[key].default, str):
+            if not isinstance(value, str):
+                found.append(f"{key} must be a text, not {value!r}")
+            continue
         whole = isinstance(fields[key].default, int)
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
-            found.append(f"{key} must be {'a whole number' if whole else 'a number of seconds'}, not {value!r}")
-        elif value < 0 or (value == 0 and key != "sweep_size"):
+            number = "a whole number" if whole else f"a number of {'days' if key.endswith('_days') else 'seconds'}"
+            found.append(f"{key} must be {number}, not {value!r}")
+        elif value < 0 or (value == 0 and key not in _MAY_BE_ZERO):
             found.append(f"{key} must be above zero, not {value!r}")
         elif key == "batch_size" and value > _LARGEST_BATCH:
             found.append(f"{key} must be {_LARGEST_BATCH} at most, not {value!r}")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onebeat.core.catchup import SEND_LIMIT, Decision, Policy, Skip, decide, superseded, wait
+from onebeat.core.catchup import SEND_LIMIT, Decision, Policy, Running, Skip, decide, superseded, wait
 from onebeat.core.recurrence import Clocked, Cron, Interval
 
 ZERO = datetime(2026, 3, 10, 10, tzinfo=UTC)
@@ -93,6 +93,48 @@ def test_a_skip_names_the_time_that_stands_for_it() -> None:
     assert decision.skips == (Skip(at(10), at(20), "coalesced", into=at(30)),)
 
 
+ONE = Policy(overlap="skip")
+OVERLAPS = {
+    # policy, due, now, missed before, running until (its nominal time is 0): sent, skipped, next
+    "allowed": (Policy(), 10, 25, 0, 99, [10, 20], [], 30),
+    "open": (ONE, 10, 10, 0, 99, [], [(10, 10, "overlap")], 20),
+    "open and late": (ONE, 10, 35, 0, 99, [], [(10, 30, "overlap")], 40),
+    "past its limit": (ONE, 10, 15, 0, 15, [10], [], 20),
+    "none open": (ONE, 10, 15, 0, None, [10], [], 20),
+    "one after the other, late": (ONE, 10, 35, 0, None, [10], [(20, 30, "overlap")], 40),
+    "missed, latest": (ONE, 10, 35, 35, 99, [], [(10, 20, "coalesced"), (30, 30, "overlap")], 40),
+    "missed, all": (Policy("all", overlap="skip"), 10, 35, 35, None, [10], [(20, 30, "overlap")], 40),
+    "paused comes first": (
+        Policy(overlap="skip", paused_until=at(20)), 10, 25, 0, 99, [], [(10, 10, "paused"), (20, 20, "overlap")], 30,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OVERLAPS)
+def test_one_run_at_a_time(case: str) -> None:
+    policy, due, now, missed, until, *expected = OVERLAPS[case]
+    running = None if until is None else Running(at(0), at(until))
+    decision = decide(TENS, at(due), at(now), policy, missed_before=at(missed), running=running)
+    assert short(decision) == tuple(expected)
+    for skip in decision.skips:
+        if skip.reason == "overlap":
+            assert skip.into == (at(0) if until else at(10)), "it names the run that was open"
+
+
+def test_a_million_times_under_one_open_run_are_one_range() -> None:
+    decision = decide(TENS, at(10), at(10_000_005), ONE, missed_before=at(0), running=Running(at(0), FOREVER))
+    assert short(decision) == ([], [(10, 10_000_000, "overlap")], 10_000_010)
+
+
+def test_a_time_whose_jitter_has_not_passed_is_not_decided_under_an_open_run() -> None:
+    policy = Policy(overlap="skip", jitter=span(10))
+    held = wait(TENS, at(40), policy, "7")
+    assert held > span(0.1)
+    for now, last in ((at(40) + held - span(0.05), 30), (at(40) + held, 40)):
+        decision = decide(TENS, at(10), now, policy, missed_before=at(0), key="7", running=Running(at(0), FOREVER))
+        assert short(decision) == ([], [(10, last, "overlap")], last + 10)
+
+
 def test_an_instant_is_decided_once() -> None:
     decision = decide(Clocked(at(5)), at(5), at(3600), missed_before=at(3600), one_off=True)
     assert short(decision) == ([5], [], None)
@@ -155,6 +197,7 @@ POLICIES = st.builds(
     st.none() | st.integers(0, 900).map(span),
     st.sampled_from([timedelta(0), span(5)]),
     st.none() | st.integers(-100, 4000).map(at),
+    st.sampled_from(["allow", "skip"]),
 )
 
 
@@ -166,13 +209,17 @@ POLICIES = st.builds(
     st.integers(0, 2000),
     st.integers(-100, 4000),
     st.none() | st.integers(0, 4000),
+    st.none() | st.integers(0, 4000),
 )
-def test_every_time_gets_exactly_one_verdict(rule, policy, late, ago, missed, expires) -> None:  # type: ignore[no-untyped-def]
+def test_every_time_gets_exactly_one_verdict(rule, policy, late, ago, missed, expires, open_until) -> None:  # type: ignore[no-untyped-def]
     """Sent, in one skipped range, or still to come: never two of them, and none left out."""
     due = rule.after(at(late))
     now = due + span(ago)
     ends = None if expires is None else at(expires)
-    decision = decide(rule, due, now, policy, missed_before=at(missed), expires=ends, key="1")
+    running = None if open_until is None else Running(at(-1), at(open_until))
+    decision = decide(
+        rule, due, now, policy, missed_before=at(missed), expires=ends, key="1", running=running, limit=5000
+    )
     verdicts = [(one, one) for one in decision.send] + [(one.first, one.last) for one in decision.skips]
     nominal = due
     while nominal is not None and nominal <= now and (ends is None or nominal <= ends):

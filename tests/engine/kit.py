@@ -25,12 +25,13 @@ from onebeat.models import (
     TaskState,
 )
 from onebeat.models.instants import from_utc
+from onebeat.store.explain import Verdict, explain
 from onebeat.store.sweep import Sweep
 
 #: A Tuesday. The clock stands here when a test begins.
 START = datetime(2026, 3, 10, 10, tzinfo=UTC)
-#: The sweep is made by hand, so that a test knows which way a change was seen.
-SETTINGS = Settings(sweep_size=0)
+#: The sweep is made by hand, so that a test knows which way a change was seen; and nothing is pruned behind its back.
+SETTINGS = Settings(sweep_size=0, keep_days=0, keep_failed_days=0)
 
 TASK = "django_celery_beat_periodictask"
 
@@ -165,6 +166,17 @@ def due(of: PeriodicTask) -> float | None:
 def reason(of: PeriodicTask) -> str:
     """Why a task is quarantined."""
     return TaskState.objects.get(pk=of.pk).quarantine
+
+
+def finish(of: PeriodicTask, due_at: float, state: str = "succeeded") -> None:
+    """A worker says that this occurrence has come so far."""
+    done = Occurrence.objects.filter(task_id=of.pk, due_at=at(due_at), state__in=["sent", "started"])
+    assert done.update(state=state) == 1
+
+
+def why(of: PeriodicTask | str, second: float) -> Verdict:
+    """What `explain` says of a task at so many seconds after START."""
+    return explain("default", of, at(second))
 
 
 def ledger(of: PeriodicTask) -> list[tuple[float | None, str, str]]:

@@ -63,12 +63,12 @@ def test_a_batch_is_bounded_in_messages(bench: Bench) -> None:
     bench.engine.settings = Settings(sweep_size=0, batch_size=50)
     sizes: list[int] = []
     bench.engine.at = lambda point: sizes.append(Occurrence.objects.filter(state="claimed").count())
-    bench.work(3)
+    bench.work(6)
     assert max(sizes) == 50
-    assert Occurrence.objects.filter(state="sent").count() == 6 * 43
+    assert Occurrence.objects.filter(state="sent").count() == 6 * 46
     for number in range(6):
         due = [when for name, when in bench.sent if name == f"t{number}"]
-        assert due == list(range(1, 44))
+        assert due == list(range(1, 47))
 
 
 def test_a_full_queue_holds_up_no_other(bench: Bench) -> None:

@@ -11,9 +11,11 @@ import pytest
 from celery import Celery, Task
 from kombu import Connection, Exchange, Message, Queue
 
+from onebeat.celery import attempts
 from onebeat.dispatch.celery import CeleryDispatcher
 from onebeat.models import Occurrence
 from onebeat.models.instants import from_utc
+from onebeat.store.outcomes import Attempt
 from tests.engine.kit import Bench, at, clocked, every, ledger, set_task, task
 
 
@@ -153,6 +155,11 @@ def test_few_and_many_at_once(bench: Bench, post: Post, number: int) -> None:
     for each in range(number):
         task(f"t{each}", clocked=clocked(at(5)))
     bench.work(5)
-    ids = [one.headers["id"] for one in post("celery")]
+    found = post("celery")
+    ids = [one.headers["id"] for one in found]
     assert len(ids) == len(set(ids)) == number
+    # However a message was made, a worker knows which attempt it is.
+    named = [attempts.of(one.headers) for one in found]
+    rows = {Attempt(row.pk, row.due_at, row.run, 0) for row in Occurrence.objects.all()}
+    assert set(named) == rows
     assert Occurrence.objects.filter(state="sent").count() == number

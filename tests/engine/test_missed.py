@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from onebeat.core import clock
 from onebeat.models import Occurrence
 from onebeat.models.instants import from_utc
-from tests.engine.kit import Bench, at, clocked, cron, due, every, ledger, options, seconds, task
+from tests.engine.kit import SETTINGS, Bench, at, clocked, cron, due, every, ledger, options, seconds, task
 
 
 def down(bench: Bench, duration: float) -> None:
@@ -74,10 +75,24 @@ def test_all_leaves_room_for_others(bench: Bench) -> None:
     assert len(bench.sent) == 100
     task("other", clocked=clocked(at(0)))
     bench.tick()
-    assert ("other", 0) in bench.take()
+    assert bench.sent[100:] == [("other", 0)], "a hundred missed times in a second, and no more"
     for _ in range(3):
-        bench.tick()
-    assert len(ledger(one)) == 250
+        bench.advance(1)
+    assert [due_at for _, due_at in bench.sent if due_at] == list(range(1, 254)), "each of them, and in order"
+    assert len(ledger(one)) == 253
+
+
+def test_what_is_due_now_waits_for_one_message_of_each_task_that_is_behind(bench: Bench) -> None:
+    bench.engine.settings = replace(SETTINGS, batch_size=20)
+    for number in range(20):
+        options(task(f"behind {number}", interval=every(1)), missed="all")
+    task("now", crontab=cron("*"))
+    bench.tick()
+    down(bench, 59)
+    bench.advance(0.5)
+    names = [name for name, _ in bench.sent]
+    assert names.index("now") <= 40, "two looks, twenty tasks in each"
+    assert bench.sent[names.index("now")] == ("now", 60)
 
 
 @OUTAGES

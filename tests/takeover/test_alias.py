@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -207,6 +208,18 @@ def test_the_small_parts_do_what_their_names_say() -> None:
     assert make_aware(naive) == naive.replace(tzinfo=UTC)
     answers = ["onebeat", "django_celery_beat.schedulers.DatabaseScheduler", "celery.beat:PersistentScheduler", None]
     assert [is_database_scheduler(one) for one in answers] == [True, True, False, False]
+
+
+def test_a_crontab_goes_by_the_wall_clock_of_its_zone_whatever_it_is_given() -> None:
+    from django_celery_beat.tzcrontab import TzAwareCrontab
+
+    now = datetime(2026, 7, 1, 12, 0, 30, tzinfo=UTC)
+    paris = TzAwareCrontab(minute="0", hour="14", tz=ZoneInfo("Europe/Paris"))
+    paris.nowfun = lambda: now.astimezone(paris.tz)
+    assert paris.is_due(now - timedelta(hours=1)).is_due and not paris.is_due(now - timedelta(seconds=10)).is_due
+    again = pickle.loads(pickle.dumps(TzAwareCrontab("0", "14", tz=ZoneInfo("Europe/Paris"))))
+    assert again == TzAwareCrontab("0", "14", tz=ZoneInfo("Europe/Paris")) != TzAwareCrontab("0", "14")
+    assert hash(again) == hash(TzAwareCrontab("0", "14", tz=ZoneInfo("Europe/Paris")))
 
 
 @pytest.mark.parametrize(

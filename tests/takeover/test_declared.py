@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 from celery.schedules import crontab, solar
 
+from onebeat.celery.beat import Scheduler
 from onebeat.compat.schedulers import DatabaseScheduler
 from onebeat.core import clock
 from onebeat.models import PeriodicTask
 from onebeat.models.instants import to_utc
 from tests.engine.kit import at
+from tests.project.celery import app
 
 Make = Callable[..., Any]
 
@@ -110,3 +112,33 @@ def test_a_subclass_may_take_out_its_own_keys_first(make: Make, declared: dict[s
     scheduler = make(Tagged)
     scheduler.tick()
     assert PeriodicTask.objects.filter(name="one").exists() and scheduler.classic == []
+
+
+class Keeps:
+    """A result backend, as far as the clean-up asks."""
+
+    supports_autoexpire = False
+
+
+def test_the_clean_up_of_results_is_a_task_where_results_are_kept(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+    make(Scheduler).tick()
+    assert not PeriodicTask.objects.exists()  # this project keeps no results
+    monkeypatch.setattr(type(app), "backend", Keeps())
+    make(Scheduler).tick()
+    row = PeriodicTask.objects.get()
+    assert (row.name, row.task, row.expire_seconds) == ("celery.backend_cleanup", "celery.backend_cleanup", 43_200)
+    assert (row.crontab.minute, row.crontab.hour, row.crontab.day_of_week) == ("0", "4", "*")
+    PeriodicTask.objects.update(enabled=False)
+    make(Scheduler).tick()
+    assert not PeriodicTask.objects.get().enabled  # a row that is there stays as it is
+
+
+def test_under_the_old_name_it_is_there_unless_results_never_expire(make: Make) -> None:
+    before = app.conf.result_expires
+    try:
+        app.conf.result_expires = None
+        assert "celery.backend_cleanup" not in stored(make)
+        app.conf.result_expires = 60
+        assert stored(make)["celery.backend_cleanup"].expire_seconds == 43_200
+    finally:
+        app.conf.result_expires = before

@@ -17,7 +17,7 @@ from onebeat.models.instants import from_utc
 from onebeat.store import rivals
 from tests import services
 from tests.engine.conftest import bench
-from tests.engine.kit import Bench, at, clocked, every, ledger, set_task, task
+from tests.engine.kit import START, Bench, at, clocked, every, ledger, set_task, task
 from tests.processes import run_python
 from tests.scratch import Scratch, Templates
 from tests.takeover import real
@@ -27,9 +27,16 @@ __all__ = ["bench", "make_now"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+def passes(bench: Bench, seconds: int) -> None:
+    """So many seconds, with a tick every few of them."""
+    while seconds > 0:
+        bench.advance(min(seconds, 5))
+        seconds -= 5
+
+
 def minute(bench: Bench, tasks: list[PeriodicTask], write: Any) -> None:
     """A minute in which onebeat sends, and somebody writes what they write."""
-    bench.work(61)
+    passes(bench, 61)
     bench.engine.write_runs()
     for one in tasks:
         write(one)
@@ -48,7 +55,9 @@ def bait() -> PeriodicTask | None:
 
 
 def three() -> list[PeriodicTask]:
-    return [task(f"t{number}", interval=every(61)) for number in range(3)]
+    tasks = [task(f"t{number}", interval=every(61)) for number in range(3)]
+    PeriodicTask.objects.update(date_changed=from_utc(START))  # Django asks the real clock
+    return tasks
 
 
 def status() -> str:
@@ -76,15 +85,15 @@ def test_another_beat_is_proved_and_waited_for(bench: Bench, caplog: pytest.LogC
     assert bait() is None and "sends the same tasks" in caplog.text
     assert "HELD: an old django-celery-beat" in status() and warned()
     # While it goes on it is asked again, and nothing is sent here.
-    for _ in range(120):
-        bench.work(1)
+    for _ in range(24):
+        bench.advance(5)
         if one := bait():
             set_task(one, enabled=False)
     assert bench.take() == [] and "HELD" in status()
     # It has sent t0 and t1 meanwhile, is stopped, and writes its run state.
     for one in tasks[:2]:
         as_a_beat_does(one)
-    bench.work(100)
+    passes(bench, 100)
     assert "HELD" not in status() and not warned() and bait() is None
     assert not IntervalSchedule.objects.filter(every=rivals._EVERY).exists()
     assert ("elsewhere" in {reason for _, _, reason in ledger(tasks[0])}) and "elsewhere" not in str(ledger(tasks[2]))
@@ -108,16 +117,16 @@ def test_what_users_and_other_schedulers_write_is_no_proof(bench: Bench, write: 
             other.engine.write_runs()
     bench.work(3)
     assert (bait() is not None) == (write == "the row")  # worth a look, and no more
-    bench.work(70)
+    passes(bench, 70)
     other.engine.close()
     assert bait() is None and "HELD" not in status()
     bench.take()
-    bench.work(61)
+    passes(bench, 65)
     assert {name for name, _ in bench.take()} == {"t0", "t1", "t2"}
 
 
 def test_a_bait_that_somebody_left_is_taken_away(bench: Bench) -> None:
-    left = task(rivals.BAIT, interval=every(rivals._EVERY, "days"), expires=from_utc(at(-60)))
+    left = task(rivals.BAIT, interval=every(rivals._EVERY, "days"), one_off=True, total_run_count=1)
     PeriodicTask.objects.filter(pk=left.pk).update(date_changed=from_utc(at(-120)))
     later = Bench()
     later.tick()

@@ -17,7 +17,7 @@ from django.db import DEFAULT_DB_ALIAS, Error, connections
 
 from onebeat.compat.entries import ModelEntry
 from onebeat.core import clock
-from onebeat.models import Change, PeriodicTask, PeriodicTasks
+from onebeat.models import Beat, Change, PeriodicTask, PeriodicTasks
 from onebeat.store import beats, migrated, plan
 
 logger = logging.getLogger("onebeat")
@@ -25,7 +25,7 @@ logger = logging.getLogger("onebeat")
 #: Everything is read again after this long, for changes that nothing told of.
 SCHEDULE_SYNC_MAX_INTERVAL = 300
 #: How often it says that it is at work, in seconds.
-_REPORT = 10.0
+_REPORT = 2.0
 
 
 #: Its published types leave out what subclasses use.
@@ -168,7 +168,7 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
             return
         self._reported = clock.monotonic()
         try:
-            if migrated.lacking(DEFAULT_DB_ALIAS):
+            if not migrated.there(DEFAULT_DB_ALIAS, Beat._meta.db_table):
                 return
             if self._beat is None or not beats.report(
                 DEFAULT_DB_ALIAS, self._beat, able_since=None, lag=timedelta(0)

@@ -16,6 +16,7 @@ from onebeat.core import plan
 from onebeat.core.recurrence import Recurrence
 
 Missed = Literal["latest", "skip", "all"]
+Overlap = Literal["allow", "skip"]
 
 #: How many times of one task a single decision may send. The rest stays due, so that one task with a long backlog
 #: leaves room for the others in every batch.
@@ -24,6 +25,7 @@ SEND_LIMIT = 100
 COALESCED = "coalesced"
 EXPIRED = "expired"
 MISSED = "missed"
+OVERLAP = "overlap"
 PAUSED = "paused"
 
 _TICK = timedelta(microseconds=1)
@@ -40,6 +42,10 @@ class Policy:
     jitter: timedelta = timedelta(0)
     #: Nothing is sent before this instant. `datetime.max` (UTC) means until somebody resumes.
     paused_until: datetime | None = None
+    #: Whether a time whose turn comes while an earlier run is open is sent beside it.
+    overlap: Overlap = "allow"
+    #: A run that has been open for so long after it was sent no longer stands in the way.
+    overlap_limit: timedelta = timedelta(hours=1)
 
 
 DEFAULT = Policy()
@@ -47,12 +53,24 @@ DEFAULT = Policy()
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Nominal times from `first` to `last` that are not sent, and why. `into` is the time that stands for them."""
+    """Nominal times from `first` to `last` that are not sent, and why.
+
+    `into`: the time that stands for them (coalesced), or whose run was still open (overlap). `why`: more, in words.
+    """
 
     first: datetime
     last: datetime
     reason: str
     into: datetime | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A run of the task that is open: its nominal time, and until when it stands in the way of the next."""
+
+    due_at: datetime
+    until: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +92,12 @@ class _Walk:
     send: list[datetime] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
 
-    def skip_before(self, end: datetime, reason: str, into: datetime | None = None) -> None:
+    def skip_before(self, end: datetime, reason: str, into: datetime | None = None, why: str = "") -> None:
         """Skip every undecided time strictly before `end`, as one range."""
         if self.at is None or self.at >= end:
             return
         last, following = plan.newest(self.recurrence, self.at, end - _TICK)
-        self.skips.append(Skip(self.at, last, reason, into))
+        self.skips.append(Skip(self.at, last, reason, into, why))
         self.at = self._bounded(following)
 
     def step(self) -> None:
@@ -108,9 +126,11 @@ def decide(
     one_off: bool = False,
     key: str = "",
     limit: int = SEND_LIMIT,
+    running: Running | None = None,
 ) -> Decision:
     """Decide every nominal time from `due_at` to `now`.
 
+    `running`: the run of an earlier time that is open, as far as is known; it counts under `overlap = skip` alone.
     `missed_before`: turns before this instant could not be kept by any scheduler; later ones are only late. `expires`
     is the last instant at which a nominal time may lie: a time that was missed is not made up for after it. `key` names
     the task for its jitter. At most `limit` times are sent; the rest stays due.
@@ -120,7 +140,8 @@ def decide(
     if policy.paused_until is not None and policy.paused_until > due_at:
         walk.skip_before(min(policy.paused_until, end + _TICK), PAUSED)
     if policy.grace is not None:
-        walk.skip_before(min(now - policy.grace, end + _TICK), MISSED)
+        grace = f"later than the grace of {policy.grace.total_seconds():g} s"
+        walk.skip_before(min(now - policy.grace, end + _TICK), MISSED, why=grace)
     missed_end = min(missed_before, end + _TICK)
     if walk.at is not None and walk.at < missed_end:
         if expires is not None and expires < now:
@@ -130,9 +151,18 @@ def decide(
         elif policy.missed == "latest":
             newest = walk.newest_before(missed_end)
             walk.skip_before(newest, COALESCED, into=newest)
+    one_at_a_time = policy.overlap == "skip"
+    busy = running.due_at if one_at_a_time and running is not None and now < running.until else None
     while walk.at is not None and walk.at <= end and len(walk.send) < limit:
         if walk.at + wait(recurrence, walk.at, policy, key) > now:
             break
+        if busy is not None:
+            # Each leaves before the next nominal time, so of several only the newest may have to wait still.
+            newest = walk.newest_before(end + _TICK)
+            come = newest + wait(recurrence, newest, policy, key) <= now
+            walk.skip_before(newest + _TICK if come else newest, OVERLAP, into=busy)
+            continue
+        busy = walk.at if one_at_a_time else None
         walk.step()
         if one_off:
             walk.at = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from pathlib import Path
 
 from django.db import Error, connections
 
@@ -25,6 +26,7 @@ class Loop:
         self.stop = stop
         self._pause = 0.0
         self._broken = False
+        self._untouched = False
         self._migrated = False
         self._lacking: list[str] = []
 
@@ -32,6 +34,7 @@ class Loop:
         """One tick; returns the seconds to wait before the next. The database's errors end here: it is tried again
         later.
         """
+        self._alive()
         try:
             with self.stop.shield():
                 delay = self.engine.tick() if self._ready() else self.engine.settings.poll_interval
@@ -63,6 +66,17 @@ class Loop:
         except (Error, SystemExit) as error:
             logger.warning("stopped without the database: %r", error)
             self._drop_connection()
+
+    def _alive(self) -> None:
+        """Touch the liveness file, if there is to be one. Whether the database answers makes no difference to it."""
+        if not self.engine.settings.liveness_file:
+            return
+        try:
+            Path(self.engine.settings.liveness_file).touch()
+        except OSError as error:
+            if not self._untouched:
+                logger.error("liveness_file cannot be touched: %s", error)
+            self._untouched = True
 
     def _ready(self) -> bool:
         """Whether `migrate` has made what this code needs; said when that changes."""

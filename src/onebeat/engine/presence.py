@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import datetime, timedelta
 
 from onebeat.core import clock
-from onebeat.store import beats, vendors
+from onebeat.store import beats, outages, vendors
+
+logger = logging.getLogger("onebeat")
 
 #: How often a scheduler reports that it is at work.
 _REPORT = timedelta(seconds=2)
@@ -20,6 +23,9 @@ class Presence:
         self.lag = timedelta(0)
         #: The broker answers and takes nothing, and has done so for longer than `away`.
         self.refused = False
+        #: How many messages could not be handed over since the process started.
+        self.failed = 0
+        self._held = False
         self._beat: int | None = None
         self._able_since: datetime | None = None
         self._any_able_since: datetime | None = None
@@ -34,10 +40,12 @@ class Presence:
             self._beat = beats.register(self.using)
         return self._beat
 
-    def seen(self, now: datetime, ready: bool, failing_since: datetime | None = None) -> None:
+    def seen(self, now: datetime, ready: bool, failing_since: datetime | None = None, *, held: bool = False) -> None:
         """A tick begins, and the broker answers or not. A gap between ticks longer than `away` breaks the record, and
-        so does a broker that has answered and taken nothing for so long."""
-        before = self._able_since
+        so does a broker that has answered and taken nothing for so long. `held`: it sends nothing because another beat
+        does, which is no outage."""
+        before, last = self._able_since, self._seen
+        was_held, self._held = self._held, held
         self.refused = failing_since is not None and now - failing_since > self.away
         if not ready or self.refused:
             self._able_since = None
@@ -46,12 +54,26 @@ class Presence:
         self._seen = now
         changed = before != self._able_since
         if changed or self._reported is None or now - self._reported >= _REPORT:
-            if not beats.report(self.using, self.beat, able_since=self._able_since, lag=self.lag):
+            if changed and self._able_since is not None and not was_held:
+                self._able_again(now, before, last)
+            if not self._report():
                 self._beat = beats.register(self.using)  # somebody tidied up while this process was suspended
-                beats.report(self.using, self.beat, able_since=self._able_since, lag=self.lag)
+                self._report()
             self._any_able_since = beats.able_since(self.using, now, self.away)
             self._reported = now
             self._reported_monotonic = clock.monotonic()
+
+    def _report(self) -> bool:
+        return beats.report(self.using, self.beat, able_since=self._able_since, lag=self.lag, failed=self.failed)
+
+    def _able_again(self, now: datetime, before: datetime | None, last: datetime | None) -> None:
+        """It can send, and could not at the tick before: if nobody else could either, that was an outage."""
+        if beats.able_since(self.using, now, self.away, besides=self.beat) is not None:
+            return
+        waited = before is None and last is not None and now - last <= self.away
+        found = outages.ended(self.using, now, self.away, beat=self.beat, waited=waited, lived=last is not None)
+        if found is not None:
+            logger.warning("no scheduler was able to send from %s to %s", found.began_at, found.ended_at)
 
     def still_at_work(self, failing_since: datetime | None) -> None:
         """Asked between two steps of a long tick: reports in time, so that a scheduler that is busy is not taken for

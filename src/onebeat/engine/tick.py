@@ -6,12 +6,14 @@ import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
+from onebeat import signals
 from onebeat.conf import Settings
 from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsent
+from onebeat.engine.housekeeping import Housekeeping
 from onebeat.engine.messages import message
 from onebeat.engine.presence import Presence
-from onebeat.store import byhand, claim, plan, rivals, runstate, settle, states, sweep, vendors, zonedata
+from onebeat.store import byhand, claim, news, plan, rivals, runstate, settle, states, vendors, zonedata
 from onebeat.store.claim import Batch, Terms
 from onebeat.store.ledger import Claimed
 
@@ -63,7 +65,7 @@ class Engine:
         self._rivals = rivals.Rivals(using, self._watch)
         self._runs: dict[int, runstate.Runs] = {}
         self._runs_written = clock.monotonic()
-        self._sweeper = sweep.Sweep(using, settings.sweep_size)
+        self._housekeeping = Housekeeping(using, settings)
         self._zone_data = zonedata.ZoneData(using, settings.batch_size)
         self._floor: datetime | None = None
         self._looked: datetime | None = None
@@ -81,6 +83,7 @@ class Engine:
 
     # -- the tick -----------------------------------------------------------------------------------------------------
 
+    @signals.held()
     def tick(self) -> float:
         """Do what is due now. Returns the seconds until the next tick is worth making; 0 when more is waiting already.
 
@@ -100,7 +103,7 @@ class Engine:
             )
         held = self._rivals.step(now)
         # A time that passes while another beat sends is nobody's to be late with.
-        self.presence.seen(now, ready and not held, self._failing_since)
+        self.presence.seen(now, ready and not held, self._failing_since, held=held)
         self._plan()
         if ready and not held:
             more = self._work(now)
@@ -181,6 +184,7 @@ class Engine:
                 now = vendors.now(self.using)
                 for one in accepted:
                     self._runs.setdefault(one.task.id, runstate.Runs(0, now)).add(now)
+                    news.sent(self.using, one.task.id, one.task.name, one.due_at, one.run, one.id, one.celery_task_id)
             self._accepted.pop(token, None)
 
     def _flush(self, batch: Batch, part: Sequence[Claimed], accepted: list[Claimed]) -> bool:
@@ -200,14 +204,17 @@ class Engine:
                     self._failing_since = None
                     self._failures.pop(one.id, None)
                 case Refused(reason):
+                    self.presence.failed += 1
                     logger.error("task %r was refused: %s", one.task.name, reason)
                     settle.refused(self.using, batch.token, one.id, reason)
+                    news.skipped(self.using, one.task.id, one.task.name, one.due_at, "refused", reason, run=one.run)
                     self._settled(batch.token, [one])
                 case Deferred(reason):
                     logger.warning("task %r has to wait: %s", one.task.name, reason)
                     self._postpone(batch, one)
                 case Unsent(reason, alone):
                     if alone:
+                        self.presence.failed += 1
                         logger.warning("task %r was not sent: %s", one.task.name, reason)
                         self._failures[one.id] = self._failures.get(one.id, 0) + 1
                     if self._failures.get(one.id, 0) > 1:
@@ -243,7 +250,7 @@ class Engine:
         """What readers of the old columns expect, and changes that came past the ORM: late, and never in the way."""
         if self._runs and clock.monotonic() - self._runs_written >= self.settings.run_state_seconds:
             self.write_runs()
-        self._sweeper.step()
+        self._housekeeping.step(self.presence.beat)
         self._zone_data.step()
 
     def write_runs(self) -> None:
@@ -265,6 +272,7 @@ class Engine:
             if self._runs:
                 clock.pause(pause)  # schedulers that stop together hold the same rows for a moment
                 self.write_runs()
+        self._housekeeping.close()
         self._rivals.close()
         self.presence.stop()
         self.dispatcher.close()

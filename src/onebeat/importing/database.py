@@ -14,7 +14,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import DataError, Error, connections
 
-from onebeat.importing.rows import RUN_STATE, Lost, Refused, Row, checked, crontab, reading
+from onebeat.importing.rows import Lost, Refused, Row, checked, crontab, reading
 from onebeat.models import PeriodicTask
 from onebeat.models.rules import SCHEDULES
 
@@ -116,7 +116,7 @@ class Tables:
         if off and fields["enabled"]:
             fields["enabled"] = False
             notes.append("disabled: its clocked schedule was switched off, which is how it was kept that it had run")
-        return checked(found["name"], {**dict.fromkeys(RUN_STATE), **fields}, schedule, *notes)
+        return checked(found["name"], fields, schedule, *notes)
 
     def _off(self, keys: list[Any]) -> set[Any]:
         return self._keys(

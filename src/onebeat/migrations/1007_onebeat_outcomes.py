@@ -6,7 +6,7 @@ from onebeat.models.instants import UTCDateTimeField
 
 
 class Migration(migrations.Migration):
-    dependencies = [("django_celery_beat", "1005_onebeat_taken_over")]
+    dependencies = [("django_celery_beat", "1006_onebeat_reasons")]
 
     operations = [
         migrations.AddField("occurrence", "attempt", models.IntegerField(null=True)),

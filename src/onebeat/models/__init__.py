@@ -1,6 +1,6 @@
 """The tables: what people edit (schedules, tasks, options) and what the engine writes."""
 
-from onebeat.models.engine import Action, Beat, Change, Fact, Occurrence, TaskState
+from onebeat.models.engine import Action, Beat, Change, Fact, Lease, Occurrence, Outage, TaskState
 from onebeat.models.options import TaskOptions
 from onebeat.models.schedules import (
     DAYS,
@@ -35,7 +35,9 @@ __all__ = [
     "CrontabSchedule",
     "Fact",
     "IntervalSchedule",
+    "Lease",
     "Occurrence",
+    "Outage",
     "PeriodicTask",
     "PeriodicTasks",
     "SolarSchedule",

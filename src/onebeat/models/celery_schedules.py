@@ -57,10 +57,14 @@ class TzAwareCrontab(_Crontab):  # type: ignore[misc]
         return type(self), (*fields, self.tz)
 
     def __eq__(self, other: object) -> bool:
-        return bool(super().__eq__(other)) and self.tz == getattr(other, "tz", None)
+        # Not as Celery's, which asks whether both have one function for the present instant.
+        return isinstance(other, schedules.crontab) and self._value() == TzAwareCrontab._value(other)
 
     def __hash__(self) -> int:
-        return hash(self.__reduce__())
+        return hash((*map(frozenset, self._value()[:-1]), str(self.tz)))
+
+    def _value(self: Any) -> tuple[Any, ...]:
+        return self.minute, self.hour, self.day_of_week, self.day_of_month, self.month_of_year, self.tz
 
 
 class clocked(_BaseSchedule):  # type: ignore[misc]

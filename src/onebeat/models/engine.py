@@ -32,6 +32,10 @@ class TaskState(models.Model):
     anchor = UTCDateTimeField()
     #: The water mark: every nominal time up to this one has been decided, also after its occurrence has been pruned.
     water_mark = UTCDateTimeField(null=True)
+    #: Since when the copied definition below holds; None where it is not known (planned by an older version).
+    since = UTCDateTimeField(null=True)
+    #: Under `overlap = skip`: the occurrence claimed last, which the next one waits for. Not a key: it may be pruned.
+    running = models.BigIntegerField(null=True)
     #: Grows with every write; a write names the version it read.
     version = models.BigIntegerField(default=0)
     #: Why the task is set aside; empty when it is not.
@@ -88,6 +92,8 @@ class Occurrence(models.Model):
     state = fields.CharField(max_length=10, choices=State.choices)
     reason = models.CharField(max_length=20, default="", blank=True)
     detail = models.TextField(default="", blank=True)
+    #: Of a skipped one: the nominal time that stands for it (coalesced), or that was still running (overlap).
+    into_at = UTCDateTimeField(null=True)
     #: The id its message carries, however often it is published.
     celery_task_id = models.UUIDField()
     #: Names the claim: whoever holds this number may publish and settle, until the lease ends or another claims it.
@@ -165,6 +171,8 @@ class Change(models.Model):
     ref = models.BigIntegerField()
     #: When, by the database's clock.
     at = UTCDateTimeField()
+    #: Whether the change left the task disabled: enabled again before anybody looks, it would seem never to have been.
+    off = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         app_label = "django_celery_beat"
@@ -185,10 +193,14 @@ class Beat(models.Model):
     seen_at = UTCDateTimeField()
     #: Since when it has been able to send without a break; None while its broker is away or after it stopped.
     able_since = UTCDateTimeField(null=True)
+    #: The last time it said that it was able to send; stays when it no longer is.
+    able_until = UTCDateTimeField(null=True)
     #: How late the oldest due task was at the last look, in milliseconds.
     lag_ms = models.BigIntegerField(default=0)
     #: This host's clock minus the database's, in milliseconds.
     skew_ms = models.BigIntegerField(default=0)
+    #: How many messages it could not hand over since it started, each try counted.
+    failed = models.BigIntegerField(default=0, db_default=0)
     stopped_at = UTCDateTimeField(null=True)
 
     class Meta:
@@ -211,6 +223,48 @@ class Fact(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name} = {self.value}"
+
+
+class Outage(models.Model):
+    """A stretch in which no scheduler was able to send. Written when it is over, by whoever is able first."""
+
+    class Kind(models.TextChoices):
+        DOWN = "down", "no scheduler was at work"
+        BROKER = "broker", "the broker was away"
+        DATABASE = "database", "the schedulers were at work and could not reach the database"
+
+    id = models.BigAutoField(primary_key=True)
+    kind = fields.CharField(max_length=10, choices=Kind.choices)
+    #: The last time that some scheduler said it was able to send: true to a few seconds.
+    began_at = UTCDateTimeField()
+    ended_at = UTCDateTimeField()
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_outage"
+        constraints = [models.UniqueConstraint(fields=["began_at"], name="onebeat_outage_began")]
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} from {self.began_at} to {self.ended_at}"
+
+
+class Lease(models.Model):
+    """Who does a piece of housekeeping now. The term grows each time it changes hands: the database issues it."""
+
+    name = models.CharField(max_length=40, primary_key=True)
+    term = models.BigIntegerField(default=0)
+    #: The key of the holder's `Beat`.
+    holder = models.BigIntegerField(null=True)
+    lease_until = UTCDateTimeField()
+    #: Where the next holder goes on.
+    place = models.BigIntegerField(default=0)
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_lease"
+
+    def __str__(self) -> str:
+        return f"{self.name}, term {self.term}"
 
 
 class Action(models.Model):

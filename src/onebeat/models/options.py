@@ -58,6 +58,10 @@ class TaskOptions(models.Model):
         SKIP = "skip", "no run for missed times"
         ALL = "all", "a run for each missed time"
 
+    class Overlap(models.TextChoices):
+        ALLOW = "allow", "run beside an earlier one"
+        SKIP = "skip", "no run while an earlier one is open"
+
     task = fields.OneToOneField(
         "django_celery_beat.PeriodicTask",
         on_delete=if_there,
@@ -78,6 +82,18 @@ class TaskOptions(models.Model):
     )
     jitter_seconds = fields.PositiveIntegerField(
         default=0, help_text="Spread the moment of sending over this many seconds after the nominal time."
+    )
+    overlap = fields.CharField(
+        max_length=10,
+        choices=Overlap.choices,
+        default=Overlap.ALLOW,
+        db_default="allow",
+        help_text="What happens to a time whose turn comes while an earlier run is not finished. Needs worker signals.",
+    )
+    overlap_limit_seconds = fields.PositiveIntegerField(
+        default=3600,
+        db_default=3600,
+        help_text="A run that has not finished so many seconds after it was sent no longer stands in the way.",
     )
     paused = fields.BooleanField(default=False, help_text="Send nothing until resumed, or until the instant below.")
     paused_until = UTCDateTimeField(null=True, blank=True)
@@ -121,6 +137,8 @@ class TaskOptions(models.Model):
         self.tags = ",".join(sorted(split_tags(self.tags)))
         if self.paused != (self.paused_at is not None):
             self.paused_at = vendors.now(using) if self.paused else None
+        if kwargs.get("update_fields") is not None and "paused" in kwargs["update_fields"]:
+            kwargs["update_fields"] = {*kwargs["update_fields"], "paused_at"}
         with transaction.atomic(using=using):
             super().save(*args, **kwargs)
             hints.changed(using, "task", [self.task_id])
@@ -139,7 +157,13 @@ def split_tags(text: str) -> set[str]:
 
 
 def policy(
-    missed: str, grace_seconds: int | None, jitter_seconds: int, paused: bool, paused_until: datetime | None
+    missed: str,
+    grace_seconds: int | None,
+    jitter_seconds: int,
+    overlap: str,
+    overlap_limit_seconds: int,
+    paused: bool,
+    paused_until: datetime | None,
 ) -> Policy:
     """The columns of `TaskOptions` as the engine's policy."""
     until = (paused_until or datetime.max.replace(tzinfo=UTC)) if paused else None
@@ -147,5 +171,7 @@ def policy(
         missed=missed if missed in ("skip", "all") else "latest",  # type: ignore[arg-type]
         grace=None if grace_seconds is None else timedelta(seconds=grace_seconds),
         jitter=timedelta(seconds=jitter_seconds),
+        overlap="skip" if overlap == "skip" else "allow",
+        overlap_limit=timedelta(seconds=overlap_limit_seconds),
         paused_until=until,
     )

@@ -57,7 +57,9 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
         with transaction.atomic(using=self.db):
             done = plain(self).bulk_update(tasks, names, batch_size)
             if set(names) - UNPLANNED:
-                hints.changed(self.db, "task", [task.pk for task in tasks])
+                off = [task.pk for task in tasks if not task.enabled]
+                hints.changed(self.db, "task", off, off=True)
+                hints.changed(self.db, "task", {task.pk for task in tasks} - set(off))
         return done
 
     def update(self, **kwargs: Any) -> int:
@@ -77,7 +79,7 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
                 if self.filter(rows).exists():
                     raise ValidationError(errors)
             if kwargs.keys() - UNPLANNED:
-                hints.changed_where(self.db, "task", self)
+                hints.changed_where(self.db, "task", self, off=kwargs.get("enabled") is False)
             return super().update(**kwargs)
 
     update.alters_data = True  # type: ignore[attr-defined]

@@ -210,6 +210,9 @@ class CrontabSchedule(ScheduleValue):
     def _reading(self) -> TakenOver | None:
         if self._state.adding or self.pk is None:
             return None
+        if "_onebeat_reading" in self.__dict__:  # a list of rows was looked up in one go
+            found: TakenOver | None = self.__dict__["_onebeat_reading"]
+            return found if found is not None and found.text == " ".join(map(str, self.value())) else None
         return readings(self._state.db or DEFAULT_DB_ALIAS, {self.pk: self.value()}).get(self.pk)
 
     @property

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import Any
 
 from django.db import models
 
@@ -54,6 +55,14 @@ def readings(using: str, rows: Mapping[int, Sequence[object]]) -> dict[int, Take
         return {}
     found = TakenOver._base_manager.using(using).filter(pk__in=list(texts))
     return {one.pk: one for one in found if one.text == texts[one.pk]}
+
+
+def look_up(using: str, crontabs: Iterable[Any]) -> None:
+    """Give these crontab objects their readings in one statement, so that a list of them costs one and not one each."""
+    rows = list(crontabs)
+    found = readings(using, {row.pk: row.value() for row in rows})
+    for row in rows:
+        row.__dict__["_onebeat_reading"] = found.get(row.pk)
 
 
 @lru_cache(maxsize=8192)

@@ -195,7 +195,7 @@ class PeriodicTask(models.Model):
         with transaction.atomic(using=using):
             super().save(**kwargs)
             if touched is None or set(touched) - UNPLANNED:
-                hints.changed(using, "task", [self.pk])
+                hints.changed(using, "task", [self.pk], off=not self.enabled)
 
     def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """As Django's."""

@@ -7,25 +7,20 @@ import socket
 from datetime import datetime, timedelta
 from importlib.metadata import version
 
-from django.db.models import Min
+from django.db.models import Max, Min
 
 from onebeat.core import clock
 from onebeat.models import Beat
 from onebeat.models.instants import DatabaseNow
 from onebeat.store import vendors
 
-#: How long the row of a process that has gone is kept, for people who ask what happened.
-_KEPT = timedelta(days=7)
-
-
 #: What the version of a scheduler that does not run the engine ends with.
 CLASSIC = " classic"
 
 
 def register(using: str, kind: str = "") -> int:
-    """Add a row for this process and return its key. Rows of processes long gone are deleted."""
+    """Add a row for this process and return its key."""
     now = vendors.now(using)
-    Beat.objects.using(using).filter(seen_at__lt=now - _KEPT).delete()
     row = Beat(
         host=socket.gethostname()[:255],
         pid=os.getpid(),
@@ -37,8 +32,9 @@ def register(using: str, kind: str = "") -> int:
     return row.pk
 
 
-def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta) -> bool:
+def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta, failed: int = 0) -> bool:
     """Say that this scheduler is at work. `able_since`: since when it could send; None while its broker is away.
+    `failed`: how many messages it could not hand over so far.
 
     Returns False when its row is gone.
     """
@@ -49,6 +45,8 @@ def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta) 
         .update(
             seen_at=DatabaseNow(),
             able_since=able_since,
+            failed=failed,
+            **({} if able_since is None else {"able_until": DatabaseNow()}),
             lag_ms=max(0, round(lag.total_seconds() * 1000)),
             skew_ms=round(skew.total_seconds() * 1000),
         )
@@ -56,15 +54,25 @@ def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta) 
     return done > 0
 
 
-def able_since(using: str, now: datetime, away: timedelta) -> datetime | None:
+def able_since(using: str, now: datetime, away: timedelta, *, besides: int | None = None) -> datetime | None:
     """Since when some scheduler has been able to send; None when none is. Schedulers not seen for `away` do not
-    count.
+    count, nor does the one whose key is `besides`.
     """
     rows = Beat.objects.using(using).filter(seen_at__gt=now - away, stopped_at=None)
+    if besides is not None:
+        rows = rows.exclude(pk=besides)
     since: datetime | None = rows.aggregate(since=Min("able_since"))["since"]
     return since
 
 
+def last_seen(using: str) -> datetime | None:
+    """When a scheduler that has not stopped was last seen; None when there is none."""
+    seen: datetime | None = Beat.objects.using(using).filter(stopped_at=None).aggregate(seen=Max("seen_at"))["seen"]
+    return seen
+
+
 def stop(using: str, pk: int) -> None:
     """Say that this scheduler has stopped."""
-    Beat.objects.using(using).filter(pk=pk).update(stopped_at=DatabaseNow(), able_since=None)
+    rows = Beat.objects.using(using).filter(pk=pk)
+    rows.filter(able_since__isnull=False).update(able_until=DatabaseNow())
+    rows.update(stopped_at=DatabaseNow(), able_since=None)

@@ -17,13 +17,15 @@ from django.db.models.functions import Least
 from onebeat.core import catchup
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Occurrence
-from onebeat.store import byhand, definitions, ledger, plan, states, vendors
+from onebeat.store import byhand, definitions, ledger, news, plan, policies, states, vendors
 from onebeat.store.definitions import BadDefinition, Definition
 from onebeat.store.ledger import Claimed, Skipped
 from onebeat.store.states import State
 
 #: Where the count of claims ends: a broker that refuses for hours must not overflow its column.
 _MANY = 32_000
+#: A task makes up for missed times no faster than one in so long.
+_PACE = timedelta(seconds=1) / catchup.SEND_LIMIT
 
 logger = logging.getLogger("onebeat")
 
@@ -65,13 +67,13 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
             return batch
         batch.oldest = rows[0].wake_at
         found = definitions.fetch(using, [state.task for state in rows])
+        around = policies.surroundings(using, rows, found, now, terms.missed_before(now))
         sends: list[tuple[Definition, datetime]] = []
         skips: list[Skipped] = []
         moved: list[State] = []
         changed: list[tuple[Definition, State]] = []
         gone: list[State] = []
-        missed_before = terms.missed_before(now)
-        for state in rows:
+        for position, state in enumerate(rows):
             room = terms.limit - len(sends)
             if not room:
                 batch.more = True  # a batch is bounded in messages too; the other tasks stay due
@@ -84,37 +86,34 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
             if recurrence is None or state.due_at is None:
                 changed.append((definition, state))
                 continue
+            # Of what a batch holds, each task that is due has its part: none waits behind another one's long backlog.
+            share = min(catchup.SEND_LIMIT, max(1, room // (len(rows) - position)))
             try:
-                decision = catchup.decide(
-                    recurrence,
-                    state.due_at,
-                    now,
-                    definition.policy,
-                    missed_before=missed_before,
-                    expires=definition.ends(),
-                    one_off=definition.one_off,
-                    key=str(definition.id),
-                    limit=min(catchup.SEND_LIMIT, room),
-                )
+                decision = around.decide(definition, state, recurrence, share)
             except Exception as error:  # a fault of ours or of a library with this one task: the others go on
                 logger.exception("deciding task %r (%s)", definition.name, definition.id)
                 moved.append(plan.quarantined(state, definition, f"it cannot be decided: {error!r}", state))
+                news.quarantined(using, definition.id, definition.name, moved[-1].quarantine)
                 continue
             sends += [(definition, due_at) for due_at in decision.send]
-            skips += [Skipped(definition, one) for one in decision.skips]
+            skips += [Skipped(definition, one, around.detail(definition, one)) for one in decision.skips]
             after = plan.waiting(state, definition, recurrence, decision.due_at, now)
             decided = [*decision.send, *(one.last for one in decision.skips)]
             marks = [*decided, *([state.water_mark] if state.water_mark else [])]
-            moved.append(replace(after, water_mark=max(marks, default=None)))
+            after = replace(after, water_mark=max(marks, default=None))
+            if decision.send and after.due_at is not None and after.due_at < around.missed_before:
+                # What was missed is made up for at a bounded rate. What is only late goes out as fast as it can.
+                after = replace(after, wake_at=now + len(decision.send) * _PACE)
+            moved.append(after)
             # One task's own limit is a rate: what is over it waits for the next tick. The batch's limit is not.
-            cut = room < catchup.SEND_LIMIT and len(decision.send) == room
+            cut = share < catchup.SEND_LIMIT and len(decision.send) == share
             batch.more = batch.more or (cut and after.wake_at is not None and after.wake_at <= now)
         plan.forget(using, gone, now)
         ledger.skip(using, skips, now)
         batch.occurrences = ledger.claim(
             using, sends, token=batch.token, lease_until=now + terms.lease, beat=terms.beat, now=now
         )
-        states.write(using, moved, plan=False)
+        states.write(using, policies.holding(moved, batch.occurrences), plan=False)
         if changed:
             plan.again(using, changed, plan.noticed(using, [one for one, _ in changed], now), now)
     return batch
@@ -146,14 +145,12 @@ def lost(using: str, terms: Terms) -> Batch:
             return batch
         tasks = {row.task_id for row in rows}
         found, planned = definitions.fetch(using, tasks), states.read(using, tasks)
-        missed_before = terms.missed_before(now)
+        around = policies.surroundings(using, planned.values(), found, now, terms.missed_before(now))
         keep: list[int] = []
         for row in rows:
             definition = found.get(row.task_id)
             verdict = (
-                byhand.verdict(definition)
-                if row.run
-                else _settled(definition, planned.get(row.task_id), row, now, missed_before)
+                byhand.verdict(definition) if row.run else _settled(definition, planned.get(row.task_id), row, around)
             )
             if verdict or definition is None:
                 _skip(using, row, *(verdict or ("cancelled", "the task is gone")))
@@ -173,11 +170,7 @@ def lost(using: str, terms: Terms) -> Batch:
 
 
 def _settled(
-    definition: Definition | None,
-    state: State | None,
-    row: Occurrence,
-    now: datetime,
-    missed_before: datetime,
+    definition: Definition | None, state: State | None, row: Occurrence, around: policies.Surroundings
 ) -> tuple[str, str] | None:
     """Why a lost occurrence is not sent any more, as (reason, detail); None: it is sent."""
     if definition is None:
@@ -191,14 +184,22 @@ def _settled(
     reason = catchup.superseded(
         recurrence,
         row.due_at,
-        now,
-        definition.policy,
-        missed_before=missed_before,
+        around.now,
+        around.policy(definition),
+        missed_before=around.missed_before,
         expires=definition.ends(),
         one_off=definition.one_off,
     )
-    if reason == catchup.COALESCED and not _followed(state, row.due_at, now):
-        return None
+    # The later ones have waited for the run that was open: it is the one that is sent.
+    awaited = definition.policy.overlap == "skip" and state is not None and state.running == row.pk
+    if reason == catchup.COALESCED and (awaited or not _followed(state, row.due_at, around.now)):
+        reason = None
+    if reason is None and state is not None and state.running != row.pk:
+        running = around.running(definition, state)
+        if running is not None and running.due_at > row.due_at:
+            return catchup.OVERLAP, f"with {running.due_at.isoformat()}"
+    if reason == catchup.PAUSED:
+        return reason, around.paused(definition)
     return (reason, "decided again after its scheduler was lost") if reason else None
 
 
@@ -214,3 +215,4 @@ def _skip(using: str, row: Occurrence, reason: str, detail: str) -> None:
     Occurrence.objects.using(using).filter(pk=row.pk).update(
         state=Occurrence.State.SKIPPED, reason=reason, detail=detail, claim=None, lease_until=None
     )
+    news.skipped(using, row.task_id, row.task_name, row.due_at, reason, detail, run=row.run)

@@ -34,7 +34,9 @@ _FIELDS: tuple[Any, ...] = (
         "onebeat_options__grace_seconds",
         "onebeat_options__jitter_seconds",
     ),
+    *("onebeat_options__overlap", "onebeat_options__overlap_limit_seconds"),
     *("onebeat_options__paused", "onebeat_options__paused_until"),
+    *("onebeat_options__paused_by", "onebeat_options__paused_why"),
     "onebeat_options__extra",
 )
 
@@ -49,7 +51,7 @@ AS_CELERY = " celery"
 
 #: What a value that no column of its kind should hold may raise on its way here: SQLite takes any value in any column,
 #: PostgreSQL an infinite timestamp.
-_UNREADABLE = (DataError, ValueError, TypeError, ArithmeticError)
+UNREADABLE = (DataError, ValueError, TypeError, ArithmeticError)
 #: A number of seconds beyond this is no waiting time, and a date moved by it may be none either.
 _LONGEST = timedelta(days=366_000)
 _SHOWN = 60
@@ -96,6 +98,9 @@ class Definition:
     extra: str = "{}"
     #: Why the row could not even be read; then only `id` and `name` are its own.
     broken: str = ""
+    #: Who paused it, and why.
+    paused_by: str = ""
+    paused_why: str = ""
     #: What Celery made of the crontab row, where that is not what it says.
     reading: TakenOver | None = None
 
@@ -193,14 +198,14 @@ def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
     try:
         found = {row[0]: _definition(row) for row in rows.values_list(*_FIELDS)}
         return _with_readings(using, found)
-    except _UNREADABLE:
+    except UNREADABLE:
         found = {}
     for key, name in rows.values_list("pk", "name"):
         try:
             row = rows.filter(pk=key).values_list(*_FIELDS).first()
             if row is not None:
                 found[key] = _definition(row)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             found[key] = _broken(key, name, f"the row cannot be read: {error}")
     return _with_readings(using, found)
 
@@ -215,16 +220,17 @@ def _with_readings(using: str, found: dict[int, Definition]) -> dict[int, Defini
 
 
 def _definition(row: tuple[Any, ...]) -> Definition:
-    """Raises one of `_UNREADABLE` for values that the engine could not go on with."""
-    option = row[33:39]
-    chosen = DEFAULT if option[0] is None else policy(*option[1:])
-    one = Definition(*row[:27], row[27:33], chosen, row[-1] or "{}")  # type: ignore[call-arg]
+    """Raises one of `UNREADABLE` for values that the engine could not go on with."""
+    option = row[33:43]
+    chosen = DEFAULT if option[0] is None else policy(*option[1:8])
+    noted = {} if option[0] is None else {"paused_by": option[8], "paused_why": option[9]}
+    one = Definition(*row[:27], row[27:33], chosen, row[-1] or "{}", **noted)  # type: ignore[call-arg]
     one.copied()
     for value in (one.expires, one.start_time, one.last_run_at, one.clocked_time):
         if value is not None:
             to_utc(value)
     lives = timedelta(seconds=one.expire_seconds or 0)
-    if max(lives, chosen.jitter, chosen.grace or lives) > _LONGEST:
+    if max(lives, chosen.jitter, chosen.overlap_limit, chosen.grace or lives) > _LONGEST:
         raise ValueError("a number of seconds is too large")
     if not (isinstance(one.enabled, bool) and isinstance(one.one_off, bool) and isinstance(one.total_run_count, int)):
         raise TypeError("enabled, one_off or total_run_count holds something else")

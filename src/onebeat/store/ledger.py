@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Any
 
 from onebeat.core import identity
-from onebeat.core.catchup import Skip
+from onebeat.core.catchup import OVERLAP, Skip
 from onebeat.models import Fact, Occurrence
-from onebeat.store import vendors
+from onebeat.store import news, vendors
 from onebeat.store.definitions import Definition
 
 TABLE = "onebeat_occurrence"
@@ -25,6 +25,7 @@ _COLUMNS = {
     "state": "text",
     "reason": "text",
     "detail": "text",
+    "into_at": "timestamp",
     "celery_task_id": "uuid",
     "claim": "bigint",
     "lease_until": "timestamp",
@@ -36,6 +37,15 @@ _COLUMNS = {
 _NAMESPACE = "namespace"
 #: Reasons that a later change can take back: the time is planned again and has not been sent.
 TAKEN_BACK = ("edited", "disabled", "quarantined", "handed_back")
+#: An occurrence in one of these states is not finished, as far as anybody has said.
+OPEN = (Occurrence.State.CLAIMED, Occurrence.State.SENT, Occurrence.State.STARTED)
+
+
+def renew_namespace(using: str) -> uuid.UUID:
+    """Give this database a namespace of its own, after it was copied: the ids it sends from now on are new."""
+    value = uuid.uuid4()
+    Fact.objects.using(using).update_or_create(name=_NAMESPACE, defaults={"value": str(value)})
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +102,8 @@ def claim(
     rows = [
         vendors.to_columns(
             using,
-            (*(one.task.id, one.task.name, one.due_at, 0, None, Occurrence.State.CLAIMED, "", "", one.celery_task_id),
-             *(token, lease_until, 1, beat, now, None)),
+            (*(one.task.id, one.task.name, one.due_at, 0, None, Occurrence.State.CLAIMED, "", "", None),
+             *(one.celery_task_id, token, lease_until, 1, beat, now, None)),
         )
         for one in wanted.values()
     ]  # fmt: skip
@@ -131,6 +141,13 @@ def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: Any) -
     return done
 
 
+def running(using: str, keys: Iterable[int]) -> dict[int, tuple[datetime, datetime]]:
+    """Which of these occurrences are open: nominal time, and since when (sent, or else decided), by key."""
+    rows = Occurrence.objects.using(using).filter(pk__in=list(keys), state__in=OPEN)
+    found = rows.values_list("pk", "due_at", "sent_at", "decided_at")
+    return {pk: (due_at, sent_at or decided_at) for pk, due_at, sent_at, decided_at in found}
+
+
 def newest(using: str, task: int) -> datetime | None:
     """The newest nominal time of a task that the ledger speaks of."""
     row = Occurrence.objects.using(using).filter(task_id=task, run=0).order_by("-due_at").first()
@@ -144,13 +161,17 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
     for one in skips:
         space = space or namespace(using)
         first, last = one.skip.first, one.skip.last
-        detail = one.detail or (f"into {one.skip.into.isoformat()}" if one.skip.into else "")
+        detail = one.detail or one.skip.why
+        if one.skip.into and not detail:
+            detail = f"{'with' if one.skip.reason == OVERLAP else 'into'} {one.skip.into.isoformat()}"
         rows.append(
             vendors.to_columns(
                 using,
                 (*(one.task.id, one.task.name, first, 0, last if last > first else None),
-                 *(Occurrence.State.SKIPPED, one.skip.reason, detail),
+                 *(Occurrence.State.SKIPPED, one.skip.reason, detail, one.skip.into),
                  *(identity.celery_task_id(space, one.task.id, first), None, None, 0, None, now, None)),
             )
         )  # fmt: skip
+        through = last if last > first else None
+        news.skipped(using, one.task.id, one.task.name, first, one.skip.reason, detail, through=through)
     vendors.insert_or_lose(using, TABLE, _COLUMNS, rows, ("task_id", "due_at", "run"))

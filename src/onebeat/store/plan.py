@@ -19,7 +19,7 @@ from onebeat.core.catchup import Skip, wait
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Change, PeriodicTask, PeriodicTasks
 from onebeat.models.instants import from_their_run, from_utc, to_utc
-from onebeat.store import definitions, hints, ledger, states, vendors
+from onebeat.store import definitions, hints, ledger, news, states, vendors
 from onebeat.store.definitions import COPIED, BadDefinition, Definition
 from onebeat.store.states import State
 
@@ -34,10 +34,17 @@ class Since:
 
     first: datetime
     last: datetime
+    #: Some change left the task disabled.
+    off: bool = False
+    #: The first change after the last one that left it disabled: where a task that is enabled now begins anew.
+    back: datetime | None = None
 
     def joined(self, other: Since | None) -> Since:
-        """Both together."""
-        return self if other is None else Since(min(self.first, other.first), max(self.last, other.last))
+        """This and what came before it."""
+        if other is None:
+            return self
+        back = None if self.off else other.back or (self.first if other.off else None)
+        return Since(min(self.first, other.first), max(self.last, other.last), self.off or other.off, back)
 
 
 def consume(using: str, limit: int) -> int:
@@ -50,20 +57,20 @@ def consume(using: str, limit: int) -> int:
             Change.objects.using(using)
             .select_for_update(skip_locked=True)
             .order_by("pk")
-            .values_list("pk", "kind", "ref", "at")[:limit]
+            .values_list("pk", "kind", "ref", "at", "off")[:limit]
         )
         if not rows:
             return 0
         done = []
         since: dict[int, Since] = {}
-        for pk, kind, ref, at in rows:
+        for pk, kind, ref, at, off in rows:
             if kind == Change.Kind.TASK:
-                since[ref] = Since(at, at).joined(since.get(ref))
+                since[ref] = Since(at, at, off).joined(since.get(ref))
             else:
                 _spread(using, kind, ref, at)
                 done.append(pk)
         held = plan(using, since, vendors.now(using), since)
-        done += [pk for pk, kind, ref, _ in rows if kind == Change.Kind.TASK and ref not in held]
+        done += [pk for pk, kind, ref, *_ in rows if kind == Change.Kind.TASK and ref not in held]
         Change.objects.using(using).filter(pk__in=done).delete()
     return len(done)
 
@@ -86,9 +93,13 @@ def plan(using: str, tasks: Iterable[int], now: datetime, since: Mapping[int, Si
     # Read after the lock: a definition read before it could be older than the state it is compared with.
     found = definitions.fetch(using, [task for task in ids if task not in held])
     forget(using, [state for task, state in mine.items() if task not in found], now)
-    since = noticed(using, found.values(), now) if since is None else since
+    # One that was disabled and is enabled: the hint of that may not have been among those that were read.
+    unsure = [one for task, one in found.items() if since is None or (since[task].off and one.enabled)]
+    since = {**(since or {}), **noticed(using, unsure, now)}
     new = [planned(one, None, since[task], now) for task, one in found.items() if task not in mine]
     states.insert(using, new)
+    for one in new:
+        _tell(using, found[one.task], one, "")
     again(using, [(found[task], state) for task, state in mine.items() if task in found], since, now)
     return held
 
@@ -111,16 +122,23 @@ def again(using: str, tasks: Sequence[tuple[Definition, State]], since: Mapping[
         after = planned(definition, state, since[state.task], now)
         if after != state:
             changed.append(after)
-        last = since[state.task].last
+            _tell(using, definition, after, state.quarantine)
+        last = since[state.task].back or since[state.task].last
         # A time after the change belongs to the new definition alone: a record of it would stand in that one's way.
         if state.due_at and state.due_at <= last and after.due_at != state.due_at:
-            reason = (after.quarantine and "quarantined") or ("edited" if definition.enabled else "disabled")
+            off = not definition.enabled or since[state.task].back
+            reason = (after.quarantine and "quarantined") or ("disabled" if off else "edited")
             through = state.due_at if state.copied[COPIED.index("one_off")] else last
             dropped.append(ledger.Skipped(definition, Skip(state.due_at, through, reason), after.quarantine))
         if state.quarantine and not after.quarantine and definition.enabled:
             dropped += _slept(using, definition, state, after, last)
     states.write(using, changed, plan=True)
     ledger.skip(using, dropped, now)
+
+
+def _tell(using: str, definition: Definition, after: State, before: str) -> None:
+    if after.quarantine and after.quarantine != before:
+        news.quarantined(using, definition.id, definition.name, after.quarantine)
 
 
 def _slept(using: str, definition: Definition, before: State, after: State, until: datetime) -> list[ledger.Skipped]:
@@ -157,9 +175,14 @@ def noticed(using: str, found: Iterable[Definition], now: datetime) -> dict[int,
     for kind, refs in users.items():
         wanted |= models.Q(kind=kind, ref__in=list(refs))
     since: dict[int, Since] = {}
-    for kind, ref, at in Change.objects.using(using).filter(wanted).values_list("kind", "ref", "at"):
+    hinted = Change.objects.using(using).filter(wanted).order_by("pk")
+    for kind, ref, at, off in hinted.values_list("kind", "ref", "at", "off"):
         for task in users[kind][ref]:
-            since[task] = Since(at, at).joined(since.get(task))
+            since[task] = Since(at, at, off).joined(since.get(task))
+    for one in found:
+        known = since.get(one.id)
+        if known and known.off and known.back is None and one.enabled:
+            since[one.id] = replace(known, back=now)  # enabled again past the ORM
     return {task: since.get(task, Since(now, now)) for task in users[Change.Kind.TASK]}
 
 
@@ -176,13 +199,17 @@ def planned(definition: Definition, state: State | None, since: Since, now: date
         anchor=anchor,
         water_mark=state.water_mark if state else None,
         quarantine="",
+        since=since.first if state is None else since.last,
+        running=state.running if state else None,
         copied=definition.copied(),
     )
+    if state is not None and state.copied == after.copied and not since.back:
+        after = replace(after, since=state.since)
     if not definition.enabled:
         return after
     try:
         recurrence = definition.check(anchor)
-        if state and not state.quarantine and state.copied == after.copied:
+        if state and not state.quarantine and state.copied == after.copied and not since.back:
             after = waiting(after, definition, recurrence, state.due_at, now)
             overdue = state.wake_at and state.wake_at <= now and after.wake_at == now
             return replace(after, wake_at=state.wake_at) if overdue else after
@@ -206,14 +233,15 @@ def _first(
     if state is None:
         if definition.one_off and definition.total_run_count > 0:
             return None  # taken over after it ran: it stays finished
-        reference = last_run or (_ALWAYS if definition.clocked is not None else since.first)
+        reference = last_run or (_ALWAYS if definition.clocked is not None else since.back or since.first)
     elif definition.clocked_time is not None and (state.quarantine or not _same_clock(definition, state)):
         # One instant that somebody has just named is theirs to run, even if it has passed by the time it is read: their
         # clock may be behind. Unless it is the one that ran last.
         ran = state.water_mark == to_utc(definition.clocked_time)
         reference = since.last if ran else _ALWAYS
     else:
-        reference = max(since.last, state.water_mark) if state.water_mark else since.last
+        reference = since.back or since.last
+        reference = max(reference, state.water_mark) if state.water_mark else reference
     return rules.first(recurrence, reference, start_time=definition.starts(), expires=definition.ends())
 
 

@@ -1,15 +1,17 @@
 """Another beat on the same tables, such as the old one that nobody stopped: suspected by what it writes, proved by a
 bait, and told to all schedulers by one fact.
 
-The bait is a task that has expired. django-celery-beat disables an expired task when it reads it, and sends nothing;
-onebeat leaves it alone. So if a bait that was made a moment ago is disabled, there is another beat: no other evidence
-would be enough to stop sending. docs/adr/0019-two-beats.md has the reasons.
+The bait is an enabled one-off with a run to its name. django-celery-beat, from 2.0 on, disables such a task when it
+reads it, and sends nothing; to onebeat it came finished, and is left alone. So if a bait that was made a moment ago is
+disabled, there is another beat: no other evidence would be enough to stop sending. docs/adr/0019-two-beats.md has the
+reasons.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -132,10 +134,9 @@ class Rivals:
     def _lay(self, now: datetime) -> None:
         try:
             with vendors.short_transaction(self.using):
-                past = from_utc(now - timedelta(days=1))
                 schedule, _ = IntervalSchedule.objects.using(self.using).get_or_create(every=_EVERY, period="days")
                 PeriodicTask.objects.using(self.using).create(
-                    name=BAIT, task=BAIT, interval=schedule, expires=past,
+                    name=BAIT, task=BAIT, interval=schedule, one_off=True, total_run_count=1,
                     description="Made by onebeat for some seconds. A beat that disables it is not onebeat.",
                 )  # fmt: skip
         except IntegrityError:  # another scheduler has laid it, and will tell
@@ -217,6 +218,6 @@ def leave_out(using: str, now: datetime) -> None:
                 following = None if one.one_off or (ends and following and following > ends) else following
                 skips.append(ledger.Skipped(one, Skip(state.due_at, newest, REASON), "another beat was at work"))
                 after_all = plan.waiting(state, one, recurrence, following, now)
-                moved.append(after_all.moved(after_all.due_at, after_all.wake_at, newest))
+                moved.append(replace(after_all, water_mark=newest))
             ledger.skip(using, skips, now)
             states.write(using, moved, plan=False)

@@ -15,11 +15,14 @@ from onebeat.store import vendors
 from onebeat.store.definitions import COPIED
 
 TABLE = "onebeat_taskstate"
-_OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine")
+_OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine", "since", "running")
+#: Of these, what moving on to the next time leaves alone.
+_KEPT = ("anchor", "since")
 _FIELDS = ("task_id", "version", *_OWN, *COPIED)
 #: PostgreSQL types for a list of values; elsewhere columns take what they are given.
 _TYPES = {
-    **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark"), "timestamp"),
+    **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark", "since"), "timestamp"),
+    "running": "bigint",
     "quarantine": "text",
     **dict.fromkeys(("task_id", "version"), "bigint"),
     **dict.fromkeys(("enabled", "one_off"), "boolean"),
@@ -40,6 +43,10 @@ class State:
     anchor: datetime
     water_mark: datetime | None
     quarantine: str
+    #: Since when `copied` holds; None where that is not known.
+    since: datetime | None
+    #: The occurrence that the next one waits for under `overlap = skip`.
+    running: int | None
     copied: tuple[Any, ...]
 
     def moved(self, due_at: datetime | None, wake_at: datetime | None, water_mark: datetime | None) -> State:
@@ -48,7 +55,7 @@ class State:
 
 
 def _state(row: Sequence[Any]) -> State:
-    return State(*row[:7], tuple(row[7:]))  # type: ignore[call-arg]
+    return State(*row[:9], tuple(row[9:]))  # type: ignore[call-arg]
 
 
 def lock(using: str, ids: Iterable[int]) -> dict[int, State]:
@@ -120,7 +127,7 @@ def insert(using: str, states: Sequence[State]) -> None:
 def insert_alike(using: str, copied: tuple[Any, ...], tasks: Sequence[int], anchor: datetime) -> None:
     """Add a state that waits for nothing to each of these tasks, planned from the definition `copied`."""
     columns = {name: _TYPES[name] for name in ("task_id", "version", *_OWN, *COPIED)}
-    values = _values(using, State(0, 0, None, None, anchor, None, "", copied))
+    values = _values(using, State(0, 0, None, None, anchor, None, "", None, None, copied))
     vendors.insert_or_lose(using, TABLE, columns, [[task, 0, *values] for task in tasks], ["task_id"])
 
 
@@ -129,7 +136,7 @@ def write(using: str, states: Sequence[State], *, plan: bool) -> None:
 
     `plan`: also the anchor and the copied definition, which moving on does not change.
     """
-    own = _OWN if plan else [name for name in _OWN if name != "anchor"]
+    own = _OWN if plan else [name for name in _OWN if name not in _KEPT]
     columns = {name: _TYPES[name] for name in (*own, *(COPIED if plan else ()))}
     if plan:
         rows = [[state.task, state.version, *_values(using, state)] for state in states]

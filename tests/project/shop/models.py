@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from django.db import models
 
+import onebeat
+
 
 class Reminder(models.Model):
     """Refers to a task by the name third parties use, django-celery-beat's."""
@@ -11,3 +13,15 @@ class Reminder(models.Model):
 
     def __str__(self) -> str:
         return self.note
+
+
+@onebeat.linked
+class Order(models.Model):
+    """What reminders belong to, and go with."""
+
+
+@onebeat.linked
+class OrderLine(models.Model):
+    """Goes with its order."""
+
+    order = models.ForeignKey(Order, on_delete=models.CASCADE)

@@ -9,7 +9,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from onebeat.conf import current
-from onebeat.management import handback, importing
+from onebeat.management import check, explain, handback, health, importing, next_runs, prune
+
+#: Subcommands that live in a module of their own: `add` declares its arguments, `handle` does it.
+_MODULES = (check, explain, health, next_runs, prune)
 
 
 class Command(BaseCommand):
@@ -32,17 +35,21 @@ class Command(BaseCommand):
         adopt.add_argument("--json", action="store_true", help="print one JSON object")
         importing.arguments(commands)
         handing = handback.arguments(commands)
-        for one in (run, status, adopt, handing):
+        self._modules = {module.NAME: module for module in _MODULES}
+        for one in (run, status, adopt, handing, *(module.add(commands) for module in _MODULES)):
             one.add_argument("--database", help="the database alias (default: where the router puts the tasks)")
 
     def handle(self, *args: Any, **options: Any) -> None:
         from onebeat.models import TaskState
 
         options["database"] = options["database"] or router.db_for_write(TaskState)
-        if options["command"] == "import":
+        name = options.pop("command")
+        if name == "import":
             importing.run(self, **options)
+        elif (module := self._modules.get(name)) is not None:
+            module.handle(self, **options)
         else:
-            getattr(self, options["command"])(**options)
+            getattr(self, name)(**options)
 
     def run(self, *, app: str | None, database: str, **options: Any) -> None:
         """Tick until told to stop; exit code 0."""

@@ -1,0 +1,70 @@
+"""What one scheduler at a time does beside the ticks: the sweep and the retention, a little now and then."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from onebeat.conf import Settings
+from onebeat.core import clock
+from onebeat.store import leases, prune, sweep, vendors
+
+_NAME = "housekeeping"
+#: How long one scheduler has it. After a crash the next takes over when this has passed.
+_LEASE = timedelta(seconds=10)
+#: How often it is renewed by its holder, and asked for by the others, in seconds.
+_ASK_SECONDS = 3.0
+#: A pass of the retention begins so long after the one before has ended, in seconds.
+_PASS_SECONDS = 900.0
+#: How many occurrences are looked at in one piece, and the share of the time that pieces may take.
+_SIZE = 1000
+_SHARE = 0.1
+
+
+class Housekeeping:
+    """One scheduler's part in it: the work, if the lease is its own."""
+
+    def __init__(self, using: str, settings: Settings) -> None:
+        self.using = using
+        self.settings = settings
+        self._sweep = sweep.Sweep(using, settings.sweep_size)
+        self._term: int | None = None
+        self._asked: float | None = None
+        self._next_piece = clock.monotonic()
+
+    def step(self, beat: int) -> None:
+        """Do a piece of what is to be done, if this scheduler is the one to do it. `beat` names it."""
+        if not self._mine(beat):
+            return
+        self._sweep.step()
+        begin = clock.monotonic()
+        if begin >= self._next_piece:
+            done = self._prune()
+            took = clock.monotonic() - begin
+            self._next_piece = begin + (_PASS_SECONDS if done else took / _SHARE)
+
+    def close(self) -> None:
+        """Leave it to the others."""
+        if self._term is not None:
+            leases.release(self.using, _NAME, self._term)
+            self._term = self._asked = None
+
+    def _mine(self, beat: int) -> bool:
+        now = clock.monotonic()
+        if self._asked is None or now - self._asked >= _ASK_SECONDS:
+            self._asked = now
+            if self._term is not None and not leases.renew(self.using, _NAME, self._term, _LEASE):
+                self._term = None
+            if self._term is None:
+                self._term = leases.take(self.using, _NAME, beat, _LEASE)
+        return self._term is not None
+
+    def _prune(self) -> bool:
+        """One piece. Returns whether the pass is over."""
+        assert self._term is not None
+        keep = prune.Keep.of(self.settings, vendors.now(self.using))
+        after, _ = prune.occurrences(self.using, keep, leases.place(self.using, _NAME), _SIZE)
+        leases.move(self.using, _NAME, self._term, after or 0)
+        if after is not None or prune.finished_tasks(self.using, keep):
+            return False
+        prune.rest(self.using, keep)
+        return True

@@ -1,0 +1,52 @@
+"""Term leases: one scheduler at a time does a piece of housekeeping, whoever comes first. No leader is elected."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from django.db.models import F, QuerySet
+
+from onebeat.models import Lease
+from onebeat.models.instants import DatabaseNow
+from onebeat.store import vendors
+
+
+def take(using: str, name: str, holder: int, span: timedelta) -> int | None:
+    """Take a lease that nobody holds. Returns its term, which nobody has had before; None while somebody holds it."""
+    now = vendors.now(using)
+    rows = Lease.objects.using(using).filter(pk=name)
+    if not rows.exists():
+        link = vendors.connection(using)
+        start = [name, 0, vendors.to_column(link.vendor, now), 0]
+        vendors.insert_or_lose(using, Lease._meta.db_table, ["name", "term", "lease_until", "place"], [start], ["name"])
+    term = rows.filter(lease_until__lte=now).values_list("term", flat=True).first()
+    if term is None:
+        return None
+    # Two may have come so far: the term that both read is there for one of them.
+    won = rows.filter(term=term).update(term=F("term") + 1, holder=holder, lease_until=now + span)
+    return term + 1 if won else None
+
+
+def renew(using: str, name: str, term: int, span: timedelta) -> bool:
+    """Hold on for another `span`. False: it ended, or somebody else holds it."""
+    now = vendors.now(using)
+    return bool(_held(using, name, term).filter(lease_until__gt=now).update(lease_until=now + span))
+
+
+def release(using: str, name: str, term: int) -> None:
+    """Let the next one have it at once."""
+    _held(using, name, term).update(lease_until=DatabaseNow())
+
+
+def place(using: str, name: str) -> int:
+    """Where the work goes on."""
+    return Lease.objects.using(using).filter(pk=name).values_list("place", flat=True).first() or 0
+
+
+def move(using: str, name: str, term: int, to: int) -> bool:
+    """Say where the work goes on. False: another has it by now."""
+    return bool(_held(using, name, term).update(place=to))
+
+
+def _held(using: str, name: str, term: int) -> QuerySet[Lease, Lease]:
+    return Lease.objects.using(using).filter(pk=name, term=term)
