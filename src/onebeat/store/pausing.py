@@ -73,7 +73,7 @@ def _pass(using: str, definition: Definition, state: State, now: datetime) -> St
     decision = catchup.decide(
         recurrence, state.due_at, now, policy, missed_before=now, expires=definition.ends(), one_off=definition.one_off
     )
-    whom = f"paused{pauses.words(definition.paused_by, definition.paused_why)}"
+    whom = pauses.of_task(definition.paused_by, definition.paused_why)
     ledger.skip(using, [ledger.Skipped(definition, one, whom) for one in decision.skips], now)
     after = plan.waiting(state, definition, recurrence, decision.due_at, now)
     after = replace(after, water_mark=max((one.last for one in decision.skips), default=state.water_mark))
