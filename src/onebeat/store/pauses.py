@@ -31,11 +31,6 @@ def words(by: str, why: str) -> str:
     return (f" by {by}" if by else "") + (f": {why}" if why else "")
 
 
-def of_task(by: str, why: str) -> str:
-    """What the ledger keeps with a time that fell into a task's own pause; empty if nobody has said who and why."""
-    return f"paused{words(by, why)}" if by or why else ""
-
-
 def pause_all(using: str, *, by: str = "", why: str = "", until: datetime | None = None) -> Pause:
     """Send nothing from now on, until `until` (aware) or until `resume_all`. Replaces an earlier global pause.
 

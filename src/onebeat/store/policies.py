@@ -41,10 +41,10 @@ class Surroundings:
         return replace(definition.policy, paused_until=until if own is None else max(own, until))
 
     def paused(self, definition: Definition) -> str:
-        """By whom the task is paused, and why; empty if nobody has said."""
+        """By whom the task is paused, and why."""
         if definition.policy.paused_until is None or definition.policy.paused_until <= self.now:
             return "" if self.pause is None else self.pause.words()
-        return pauses.of_task(definition.paused_by, definition.paused_why)
+        return f"paused{pauses.words(definition.paused_by, definition.paused_why)}"
 
     def detail(self, definition: Definition, skip: Skip) -> str:
         """What the ledger keeps with a verdict beside its reason."""
