@@ -48,5 +48,5 @@ class OnebeatConfig(AppConfig):
         register(checks.check_old_distribution)
         register(checks.check_sqlite)
         register(checks.check_skip_locked, Tags.database)
-        register(checks.check_other_beat, Tags.database)
         register(checks.check_overlap, Tags.database)
+        register(checks.check_other_beat, Tags.database)

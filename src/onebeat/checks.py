@@ -64,26 +64,9 @@ def check_sqlite(**kwargs: Any) -> list[CheckMessage]:
     return found
 
 
-def check_other_beat(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
-    """Another beat is known to send the same tasks at this moment."""
-    found: list[CheckMessage] = []
-    for alias in databases or ():
-        if migrated.lacking(alias):
-            continue
-        if other := rivals.at_work(alias, vendors.now(alias)):
-            found.append(
-                Warning(
-                    f"database {alias!r}: {other} sends the same tasks; onebeat sends nothing meanwhile",
-                    hint="Stop it. onebeat goes on by itself within a minute.",
-                    id="onebeat.W003",
-                )
-            )
-    return found
-
-
 def check_overlap(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
     """Without the workers' word no run is ever seen to end, and each would stand in the way until its limit."""
-    if getattr(conf.current(), "worker_signals", True):
+    if conf.current().worker_signals:
         return []
     found: list[CheckMessage] = []
     for alias in databases or ():
@@ -99,6 +82,23 @@ def check_overlap(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
                     f"({', '.join(map(str, names))})",
                     hint="Switch worker_signals on, or let these tasks overlap.",
                     id="onebeat.E003",
+                )
+            )
+    return found
+
+
+def check_other_beat(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Another beat is known to send the same tasks at this moment."""
+    found: list[CheckMessage] = []
+    for alias in databases or ():
+        if migrated.lacking(alias):
+            continue
+        if other := rivals.at_work(alias, vendors.now(alias)):
+            found.append(
+                Warning(
+                    f"database {alias!r}: {other} sends the same tasks; onebeat sends nothing meanwhile",
+                    hint="Stop it. onebeat goes on by itself within a minute.",
+                    id="onebeat.W003",
                 )
             )
     return found

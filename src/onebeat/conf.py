@@ -37,16 +37,16 @@ class Settings:
     sweep_size: int = 1000
     #: Whether `import django_celery_beat` means onebeat. Off, the app's name is `onebeat`, not `django_celery_beat`.
     import_alias: bool = True
-    #: Whether workers record what becomes of each occurrence. Guarded tasks do so in any case.
-    worker_signals: bool = True
-    #: What a guarded task does when the database cannot be asked whether it has run: "run", or "raise" its error.
-    guard_without_database: str = "run"
     #: How many days occurrences are kept that were sent; 0: for ever.
     keep_days: float = 7.0
     #: How many days those that failed or were skipped are kept; 0: for ever.
     keep_failed_days: float = 30.0
     #: A file that each scheduler touches at every tick, for a probe that needs no database; empty: none.
     liveness_file: str = ""
+    #: Whether workers record what becomes of each occurrence. Guarded tasks do so in any case.
+    worker_signals: bool = True
+    #: What a guarded task does when the database cannot be asked whether it has run: "run", or "raise" its error.
+    guard_without_database: str = "run"
     #: Words that mark a key of arguments and headers as secret: the admin masks its value. Separated by spaces.
     secret_words: str = ""
 

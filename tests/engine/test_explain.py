@@ -11,11 +11,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from onebeat.core import clock
+from onebeat.core.errors import UnknownTask
 from onebeat.dispatch.base import Refused
 from onebeat.models import Occurrence, Outage, TaskState
 from onebeat.models.instants import from_utc
 from onebeat.store import pauses
-from onebeat.store.explain import UnknownTask, explain
+from onebeat.store.explain import explain
 from tests.engine.kit import START, Bench, at, clocked, cron, every, finish, options, set_task, task, why
 
 
@@ -265,11 +266,11 @@ def test_the_commands(bench: Bench) -> None:
     ]
     coming = json.loads(command("next", "--count", "30", "--json"))["next"]
     assert [one["task"] for one in coming].index("held") == 28
-    assert coming[28]["note"] == "paused by ann"
+    assert coming[28]["skipped"] == "paused"
     for args, code, part in [
-        (("explain", "x", "--at", "2026-03-10T10:00:10Z"), 1, "no task is named 'x'"),
+        (("explain", "x", "--at", "2026-03-10T10:00:10Z"), 1, "there is no task 'x'"),
         (("explain", "t", "--at", "tomorrow"), 2, "--at: 'tomorrow' is no time"),
-        (("next", "x"), 1, "no task is named 'x'"),
+        (("next", "x"), 1, "there is no task 'x'"),
         (("next", "--count", "0"), 2, "--count"),
     ]:
         with pytest.raises(CommandError, match=part) as error:

@@ -6,7 +6,6 @@ import pytest
 from django.core.checks import Tags, run_checks
 from django.test import override_settings
 
-from onebeat import conf
 from onebeat.core import clock
 from onebeat.models import Occurrence
 from tests.engine.kit import Bench, at, every, finish, ledger, options, task, why
@@ -65,8 +64,6 @@ def test_a_run_whose_record_is_gone_stands_in_nobodys_way(bench: Bench) -> None:
 def test_without_the_workers_word_it_is_a_mistake(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, switched_on: bool
 ) -> None:
-    if not hasattr(conf.Settings(), "worker_signals"):
-        pytest.skip("workers have no signals here")
     options(task("only one", interval=every(10)), overlap="skip")
     with override_settings(ONEBEAT={"worker_signals": switched_on}):
         found = [one for one in run_checks(tags=[Tags.database], databases=["default"]) if one.id == "onebeat.E003"]

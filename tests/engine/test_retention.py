@@ -13,7 +13,7 @@ from django.test import override_settings
 from onebeat.conf import Settings
 from onebeat.core import clock
 from onebeat.engine.housekeeping import Housekeeping
-from onebeat.models import Beat, ClockedSchedule, Lease, Occurrence, Outage, PeriodicTask, TaskOptions, TaskState
+from onebeat.models import Beat, ClockedSchedule, Lease, Occurrence, Outage, PeriodicTask, TaskState
 from onebeat.store import leases, ledger, pauses, prune, vendors
 from tests.engine.kit import START, Bench, at, clocked, every, options, task, why
 from tests.engine.kit import ledger as records
@@ -116,8 +116,6 @@ def test_a_scheduler_prunes_beside_its_ticks(bench: Bench) -> None:
 
 
 def test_finished_one_offs_of_once_go_and_those_that_people_made_stay(bench: Bench) -> None:
-    if "origin" not in {field.name for field in TaskOptions._meta.fields}:
-        pytest.skip("nobody can tell here who made a task")
     made = {name: task(name, clocked=clocked(at(5))) for name in ("once", "by hand", "to come", "running")}
     options(made["once"], origin="once")
     options(made["by hand"])

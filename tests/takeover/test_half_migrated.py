@@ -18,7 +18,16 @@ STATES = ("0016_alter_crontabschedule_timezone", "0019_alter_periodictasks_optio
 
 def before_and_after() -> dict[str, Any]:
     """A process that lives through the migration, which another one makes: it writes, serves the admin and sends."""
+    from django.core.management import call_command
+
+    from onebeat.models import IntervalSchedule
+
     wrote = [write(False), write(True)]
+    # As TransactionTestCase does.
+    call_command("flush", interactive=False, verbosity=0)
+    assert not IntervalSchedule.objects.exists()
+    for key in (1, 2):  # as somebody's fixture, outside of any transaction
+        IntervalSchedule(id=key, every=5, period="minutes").save_base(raw=True)
     pages = in_the_admin()
     told, sent = a_scheduler()
     return {"wrote": wrote, "pages": pages, "told": told, "sent": sent}

@@ -13,14 +13,18 @@ from django.conf import settings
 from django.core.management import CommandError, call_command
 from django.db import connection
 
+from onebeat.core import clock
 from onebeat.models import Beat, IntervalSchedule, Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc, to_their_run
 from onebeat.store import unconstrain
 from tests import services
-from tests.engine.kit import Bench, clocked, cron, every, options, set_task, sweep, task
+from tests.engine.conftest import bench
+from tests.engine.kit import Bench, at, clocked, cron, due, every, ledger, options, set_task, sweep, task
 from tests.processes import run_python
 from tests.scratch import Scratch, Templates
 from tests.takeover import real
+
+__all__ = ["bench"]
 
 #: A project without USE_TZ, west of Greenwich: its wall clock, taken for UTC, is hours ago.
 WALL_CLOCK = {"ONEBEAT_TEST_USE_TZ": "0", "ONEBEAT_TEST_TZ_AWARE": "0", "ONEBEAT_TEST_TIME_ZONE": "America/New_York"}
@@ -144,9 +148,9 @@ def test_there_and_back(place: tuple[Scratch, dict[str, str]]) -> None:
 
     theirs = real.real(scratch, real.everything, **env)
     answers, rows = theirs["answers"], theirs["rows"]
-    due = sorted(name for name, (is_due, _) in answers.items() if is_due)
+    asked_for = sorted(name for name, (is_due, _) in answers.items() if is_due)
     left = [] if env else ["left"]  # a lost scheduler had it, and nobody knows that it was sent
-    assert due == left
+    assert asked_for == left
     assert not {*wrong, "clock", "decided"} & answers.keys()
     if not env:
         assert 3000 < answers["rearmed"][1] <= 3600 and 2000 < answers["begun"][1] <= 3000
@@ -160,6 +164,23 @@ def test_there_and_back(place: tuple[Scratch, dict[str, str]]) -> None:
     assert (again["left"], again["anew"]) == ([], ["interval", "crontab", "clocked"])
 
 
+@pytest.mark.django_db(transaction=True)
+def test_whoever_stays_after_all_loses_nothing(bench: Bench) -> None:
+    one, hour = task("one", clocked=clocked(at(2))), task("hour", interval=every(1, "hours"))
+    bench.tick()
+    grid = due(hour)
+    clock.move(at(3))
+    bench.die_at("claimed")
+    Beat.objects.update(seen_at=at(-60))
+    assert ask("onebeat", "handback")[0] == 0
+    assert ledger(one) == [(2, "skipped", "handed_back")]
+    again = Bench()
+    sweep()
+    again.tick()
+    assert again.sent == [("one", 2)] and due(hour) == pytest.approx(grid, abs=4)
+    again.engine.close()
+
+
 #: Rows by raw SQL, and what becomes of each under its beat, in words of the report.
 ODD: dict[str, tuple[dict[str, Any], str]] = {
     "no schedule": ({"interval_id": None}, "stops"),
@@ -167,6 +188,7 @@ ODD: dict[str, tuple[dict[str, Any], str]] = {
     "unit": ({"interval": [1, "Hours"]}, "stops"),
     "no pause": ({"interval": [0, "hours"]}, "without a pause"),
     "args": ({"args": "{"}, "disables"),
+    "unreadable": ({"date_changed": "2020-13-45 00:00:00"}, "stops"),
     "headers": ({"headers": "{"}, "left out"),
     "headers list": ({"headers": "[1]"}, "stops"),
     "not one-off": ({"interval_id": None, "clocked": "2020-01-01"}, "sooner or later"),

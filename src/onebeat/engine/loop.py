@@ -26,9 +26,9 @@ class Loop:
         self.stop = stop
         self._pause = 0.0
         self._broken = False
+        self._untouched = False
         self._migrated = False
         self._lacking: list[str] = []
-        self._untouched = False
 
     def tick(self) -> float:
         """One tick; returns the seconds to wait before the next. The database's errors end here: it is tried again
@@ -67,6 +67,17 @@ class Loop:
             logger.warning("stopped without the database: %r", error)
             self._drop_connection()
 
+    def _alive(self) -> None:
+        """Touch the liveness file, if there is to be one. Whether the database answers makes no difference to it."""
+        if not self.engine.settings.liveness_file:
+            return
+        try:
+            Path(self.engine.settings.liveness_file).touch()
+        except OSError as error:
+            if not self._untouched:
+                logger.error("liveness_file cannot be touched: %s", error)
+            self._untouched = True
+
     def _ready(self) -> bool:
         """Whether `migrate` has made what this code needs; said when that changes."""
         if not self._migrated:
@@ -78,17 +89,6 @@ class Loop:
                 logger.warning("the database is migrated: going on")
             self._migrated = not self._lacking
         return self._migrated
-
-    def _alive(self) -> None:
-        """Touch the liveness file, if there is to be one. Whether the database answers makes no difference to it."""
-        if not self.engine.settings.liveness_file:
-            return
-        try:
-            Path(self.engine.settings.liveness_file).touch()
-        except OSError as error:
-            if not self._untouched:
-                logger.error("liveness_file cannot be touched: %s", error)
-            self._untouched = True
 
     def _failed(self, error: Error) -> float:
         if vendors.retryable(error):

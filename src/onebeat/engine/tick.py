@@ -103,7 +103,7 @@ class Engine:
             )
         held = self._rivals.step(now)
         # A time that passes while another beat sends is nobody's to be late with.
-        self.presence.seen(now, ready and not held, self._failing_since)
+        self.presence.seen(now, ready and not held, self._failing_since, held=held)
         self._plan()
         if ready and not held:
             more = self._work(now)
@@ -272,8 +272,8 @@ class Engine:
             if self._runs:
                 clock.pause(pause)  # schedulers that stop together hold the same rows for a moment
                 self.write_runs()
-        self._rivals.close()
         self._housekeeping.close()
+        self._rivals.close()
         self.presence.stop()
         self.dispatcher.close()
 

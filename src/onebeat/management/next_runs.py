@@ -21,18 +21,31 @@ def add(commands: Any) -> Any:
 
 def handle(command: BaseCommand, *, name: str | None, count: int, database: str, **options: Any) -> None:
     """A line for each. Exit code 1 for a task that nobody knows, 2 for a count below 1."""
-    from onebeat.store import coming
+    from onebeat.core.errors import UnknownTask
+    from onebeat.store import rows, upcoming, vendors
 
     if count < 1:
         raise CommandError(f"--count: must be 1 or more, not {count}", returncode=2)
     try:
-        found = coming.coming(database, name, count)
-    except LookupError as error:
-        raise CommandError(str(error.args[0]), returncode=1) from error
+        of = None if name is None else dict([rows.named(database, name)])
+    except UnknownTask as error:
+        raise CommandError(str(error), returncode=1) from error
+    found = upcoming.upcoming(database, of, count, None, vendors.now(database))
     if options["json"]:
-        command.stdout.write(json.dumps({"next": found}))
+        lines = [
+            {
+                "task": one.task,
+                "due_at": one.due_at.isoformat(),
+                "leaves_at": one.leaves_at.isoformat(),
+                "skipped": one.skipped,
+                "note": one.note,
+            }
+            for one in found
+        ]
+        command.stdout.write(json.dumps({"next": lines}))
         return
     for one in found:
-        command.stdout.write(f"{one['due_at']}  {one['task']}" + (f"  ({one['note']})" if one["note"] else ""))
+        notes = ", ".join(filter(None, (one.skipped, one.note)))
+        command.stdout.write(f"{one.due_at.isoformat()}  {one.task}" + (f"  ({notes})" if notes else ""))
     if not found:
         command.stdout.write("nothing is coming")

@@ -225,38 +225,6 @@ class Fact(models.Model):
         return f"{self.name} = {self.value}"
 
 
-class Action(models.Model):
-    """Something that a person or a program did to a task by one of the verbs: who, when, why. Append-only."""
-
-    id = models.BigAutoField(primary_key=True)
-    #: When, by the database's clock.
-    at = UTCDateTimeField()
-    #: "pause", "resume", "skip", "run_now", "cancel", "move".
-    verb = models.CharField(max_length=20)
-    #: None: it was done to all tasks at once.
-    task = models.ForeignKey(
-        "django_celery_beat.PeriodicTask",
-        on_delete=models.DO_NOTHING,
-        db_constraint=False,
-        db_index=False,
-        null=True,
-        related_name="onebeat_actions",
-    )
-    task_name = models.CharField(max_length=200, default="", blank=True)
-    by = models.CharField(max_length=200, default="", blank=True)
-    why = models.TextField(default="", blank=True)
-    #: What exactly: the instant skipped, the end of the pause, the id of the run.
-    detail = models.TextField(default="", blank=True)
-
-    class Meta:
-        app_label = "django_celery_beat"
-        db_table = "onebeat_action"
-        indexes = [models.Index(fields=["task", "id"], name="onebeat_action_task")]
-
-    def __str__(self) -> str:
-        return f"{self.verb} {self.task_name or 'all tasks'} at {self.at}"
-
-
 class Outage(models.Model):
     """A stretch in which no scheduler was able to send. Written when it is over, by whoever is able first."""
 
@@ -297,3 +265,35 @@ class Lease(models.Model):
 
     def __str__(self) -> str:
         return f"{self.name}, term {self.term}"
+
+
+class Action(models.Model):
+    """Something that a person or a program did to a task by one of the verbs: who, when, why. Append-only."""
+
+    id = models.BigAutoField(primary_key=True)
+    #: When, by the database's clock.
+    at = UTCDateTimeField()
+    #: "pause", "resume", "skip", "run_now", "cancel", "move".
+    verb = models.CharField(max_length=20)
+    #: None: it was done to all tasks at once.
+    task = models.ForeignKey(
+        "django_celery_beat.PeriodicTask",
+        on_delete=models.DO_NOTHING,
+        db_constraint=False,
+        db_index=False,
+        null=True,
+        related_name="onebeat_actions",
+    )
+    task_name = models.CharField(max_length=200, default="", blank=True)
+    by = models.CharField(max_length=200, default="", blank=True)
+    why = models.TextField(default="", blank=True)
+    #: What exactly: the instant skipped, the end of the pause, the id of the run.
+    detail = models.TextField(default="", blank=True)
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_action"
+        indexes = [models.Index(fields=["task", "id"], name="onebeat_action_task")]
+
+    def __str__(self) -> str:
+        return f"{self.verb} {self.task_name or 'all tasks'} at {self.at}"

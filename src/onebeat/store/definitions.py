@@ -51,7 +51,7 @@ AS_CELERY = " celery"
 
 #: What a value that no column of its kind should hold may raise on its way here: SQLite takes any value in any column,
 #: PostgreSQL an infinite timestamp.
-_UNREADABLE = (DataError, ValueError, TypeError, ArithmeticError)
+UNREADABLE = (DataError, ValueError, TypeError, ArithmeticError)
 #: A number of seconds beyond this is no waiting time, and a date moved by it may be none either.
 _LONGEST = timedelta(days=366_000)
 _SHOWN = 60
@@ -198,14 +198,14 @@ def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
     try:
         found = {row[0]: _definition(row) for row in rows.values_list(*_FIELDS)}
         return _with_readings(using, found)
-    except _UNREADABLE:
+    except UNREADABLE:
         found = {}
     for key, name in rows.values_list("pk", "name"):
         try:
             row = rows.filter(pk=key).values_list(*_FIELDS).first()
             if row is not None:
                 found[key] = _definition(row)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             found[key] = _broken(key, name, f"the row cannot be read: {error}")
     return _with_readings(using, found)
 
@@ -220,7 +220,7 @@ def _with_readings(using: str, found: dict[int, Definition]) -> dict[int, Defini
 
 
 def _definition(row: tuple[Any, ...]) -> Definition:
-    """Raises one of `_UNREADABLE` for values that the engine could not go on with."""
+    """Raises one of `UNREADABLE` for values that the engine could not go on with."""
     option = row[33:43]
     chosen = DEFAULT if option[0] is None else policy(*option[1:8])
     noted = {} if option[0] is None else {"paused_by": option[8], "paused_why": option[9]}

@@ -10,19 +10,16 @@ from django.db.models import QuerySet
 from onebeat.conf import current
 from onebeat.core import plan as rules
 from onebeat.core.catchup import wait
+from onebeat.core.errors import UnknownTask
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Occurrence, PeriodicTask
-from onebeat.store import beats, definitions, horizon, outages, pauses, states, vendors
+from onebeat.store import beats, definitions, horizon, outages, pauses, rows, states, vendors
 from onebeat.store.definitions import COPIED, BadDefinition, Definition
 from onebeat.store.states import State
 from onebeat.store.verdicts import Verdict, iso, of_row, shown
 
 _TICK = timedelta(microseconds=1)
 _SECOND = timedelta(seconds=1)
-
-
-class UnknownTask(LookupError):
-    """There is no task of this name, and the ledger knows none that had it."""
 
 
 def explain(using: str, task: PeriodicTask | int | str, when: datetime) -> Verdict:
@@ -36,13 +33,13 @@ def explain(using: str, task: PeriodicTask | int | str, when: datetime) -> Verdi
     when = when.astimezone(UTC)
     key, name = _key(using, task)
     now = vendors.now(using)
-    rows = Occurrence.objects.using(using)
     if key is None:
-        row = _recorded(rows.filter(task_name=name), when)
+        named = Occurrence.objects.using(using).filter(task_name=name)
+        row = _recorded(named, when)
         if row is not None:
             return of_row(using, row, max(when, row.due_at), now)
-        if not rows.filter(task_name=name).exists():
-            raise UnknownTask(f"no task is named {name!r}")
+        if not named.exists():
+            raise UnknownTask(name, rows.near(name, rows.tasks(using).values_list("name", flat=True)))
         return Verdict(
             "unknown", f"{name!r} has been deleted, and nothing is recorded of {shown(when)}.", {"task": name}
         )
@@ -57,11 +54,11 @@ def _key(using: str, task: PeriodicTask | int | str) -> tuple[int | None, str]:
     return found or (None, str(task))
 
 
-def _recorded(rows: QuerySet[Occurrence, Any], when: datetime) -> Occurrence | None:
+def _recorded(found: QuerySet[Occurrence, Any], when: datetime) -> Occurrence | None:
     """The ledger's row that stands for `when`: of that time itself, or of a range around it."""
     within = when + (_SECOND if when.microsecond == 0 else _TICK)
-    exact = rows.filter(due_at__gte=when, due_at__lt=within).order_by("run", "due_at").first()
-    return exact or rows.filter(run=0, due_at__lte=when, through__gte=when).order_by("-due_at").first()
+    exact = found.filter(due_at__gte=when, due_at__lt=within).order_by("run", "due_at").first()
+    return exact or found.filter(run=0, due_at__lte=when, through__gte=when).order_by("-due_at").first()
 
 
 class _Question:

@@ -116,7 +116,7 @@ def _batch(using: str, after: int, *, lock: bool = False) -> tuple[list[Task], i
     now = vendors.now(using)
     found, planned = definitions.fetch(using, ids), states.read(using, ids)
     since = plan.noticed(using, found.values(), now)
-    changed = dict(_changed(using, ids))
+    changed = _changed(using, ids)
     sent, killed = _sent(using, ids), _killed(using, ids)
     unsent = Counter(_open(using, ids).values_list("task_id", flat=True))
     tasks = []
@@ -128,9 +128,11 @@ def _batch(using: str, after: int, *, lock: bool = False) -> tuple[list[Task], i
             last = one.last_run_at and _instant(one.last_run_at, state, now)
             runs, newest = sent.get(key, (0, None))
             history = _History(last, one.total_run_count, runs, newest, killed[key])
-            task.columns = _columns(one, after_all, history, changed.get(key, now), now, bool(unsent[key]))
+            task.columns = _columns(one, after_all, history, changed.get(key) or now, now, bool(unsent[key]))
             still = task.columns.get("enabled", one.enabled)
             task.differences = list(theirs.differences(one, after_all, now)) if still else []
+            if still and key not in changed:
+                task.differences.append(Difference(f"date_changed: it cannot be read: {theirs.STOPS}"))
         except (BadDefinition, ValidationError, TypeError, ValueError, ArithmeticError) as error:
             task.differences = [Difference(f"it cannot be read: {error}")] if one.enabled else []
         tasks.append(task)
@@ -208,9 +210,14 @@ def _instant(value: datetime, state: State | None, now: datetime) -> datetime:
     return from_their_run(value) if state is None or ours > now else ours
 
 
-def _changed(using: str, ids: list[int]) -> Iterator[tuple[int, datetime]]:
-    rows = PeriodicTask._base_manager.using(using).filter(pk__in=ids).values_list("pk", "date_changed")
-    return ((key, from_their_run(value)) for key, value in rows)
+def _changed(using: str, ids: list[int]) -> dict[int, datetime | None]:
+    """`date_changed` of the tasks; one that cannot be read is left out."""
+    rows = PeriodicTask._base_manager.using(using)
+    try:
+        found = rows.filter(pk__in=ids).values_list("pk", "date_changed")
+        return {key: from_their_run(at) if at else None for key, at in found}
+    except definitions.UNREADABLE:
+        return _changed(using, ids[: len(ids) // 2]) | _changed(using, ids[len(ids) // 2 :]) if len(ids) > 1 else {}
 
 
 def _sent(using: str, ids: list[int]) -> dict[int, tuple[int, datetime]]:

@@ -19,6 +19,8 @@ from django.utils import timezone
 from onebeat.store import migrated, vendors
 
 TABLE = "onebeat_change"
+#: Made by the migration that adds the column `off`, after it: a project's own migration may run just before.
+_AFTER_OFF = "onebeat_outage"
 
 
 def changed(using: str, kind: str, refs: Iterable[Any], *, off: bool = False) -> None:
@@ -31,20 +33,20 @@ def changed(using: str, kind: str, refs: Iterable[Any], *, off: bool = False) ->
         _tell_the_old_beat(using)
         return
     now, params = vendors.clock_sql(using)
-    columns = vendors.quoted(using, "kind", "ref", "at", "off")
+    columns, more = _columns(using, off)
     into = f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) "
     with vendors.connection(using).cursor() as cursor:
         if len(keys) > 50 and vendors.connection(using).vendor == "postgresql":  # one parameter for all
             cursor.execute(
-                f"{into}SELECT %s, key, {now}, %s FROM unnest(%s::bigint[]) AS v(key)", [kind, *params, off, keys]
+                f"{into}SELECT %s, key, {now}{more} FROM unnest(%s::bigint[]) AS v(key)", [kind, *params, keys]
             )
             return
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
-            values = ", ".join([f"(%s, %s, {now}, %s)"] * len(part))
+            values = ", ".join([f"(%s, %s, {now}{more})"] * len(part))
             cursor.execute(
                 f"{into}VALUES {values}",
-                [value for key in part for value in (kind, key, *params, off)],
+                [value for key in part for value in (kind, key, *params)],
             )
 
 
@@ -64,13 +66,20 @@ def changed_where(
         sql, where = rows.order_by().values_list("pk").query.get_compiler(using).as_sql()
     except EmptyResultSet:  # `none()`, or a filter that Django knows to match nothing
         return
-    columns = vendors.quoted(using, "kind", "ref", "at", "off")
+    columns, more = _columns(using, off)
     with vendors.connection(using).cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {vendors.quoted(using, TABLE)} ({columns}) "
-            f"SELECT %s, changed.*, {now}, {'TRUE' if off else 'FALSE'} FROM ({sql}) AS changed",
+            f"SELECT %s, changed.*, {now}{more} FROM ({sql}) AS changed",
             [kind, *params, *where],
         )
+
+
+def _columns(using: str, off: bool) -> tuple[str, str]:
+    """The columns to name, and the SQL that adds the last one's value. Without `off` the database's default does."""
+    if not off or not migrated.there(using, _AFTER_OFF):
+        return vendors.quoted(using, "kind", "ref", "at"), ""
+    return vendors.quoted(using, "kind", "ref", "at", "off"), ", TRUE"
 
 
 def deleted(using: str) -> None:

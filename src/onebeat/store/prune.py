@@ -17,7 +17,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Coalesce, Greatest
 
 from onebeat.conf import Settings
-from onebeat.models import Beat, ClockedSchedule, Occurrence, Outage, PeriodicTask, TaskOptions
+from onebeat.models import Beat, ClockedSchedule, Occurrence, Outage, PeriodicTask
 from onebeat.models.instants import from_utc
 from onebeat.store import horizon, states, vendors
 
@@ -27,6 +27,8 @@ logger = logging.getLogger("onebeat")
 _GONE = timedelta(days=7)
 #: Tasks are deleted one by one, with what belongs to them.
 _TASKS = 100
+#: What `once` writes into the options of the tasks that it makes.
+_ORIGIN = "once"
 _SHORT = (Occurrence.State.SENT, Occurrence.State.STARTED, Occurrence.State.SUCCEEDED)
 _LONG = (Occurrence.State.FAILED, Occurrence.State.SKIPPED)
 
@@ -87,10 +89,10 @@ def _old(using: str, keep: Keep) -> QuerySet[Occurrence, Any]:
 def _once(using: str, keep: Keep) -> QuerySet[PeriodicTask, Any]:
     """Finished one-offs that `once` made; what a person made stays."""
     rows: QuerySet[PeriodicTask, Any] = PeriodicTask._base_manager.using(using)
-    if keep.sent is None or "origin" not in {one.name for one in TaskOptions._meta.concrete_fields}:
+    if keep.sent is None:
         return rows.none()
     done = {"onebeat_state__due_at": None, "onebeat_state__water_mark__lt": keep.sent, "onebeat_state__quarantine": ""}
-    return rows.filter(one_off=True, enabled=False, onebeat_options__origin="once", **done)
+    return rows.filter(one_off=True, enabled=False, onebeat_options__origin=_ORIGIN, **done)
 
 
 def finished_tasks(using: str, keep: Keep) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -48,6 +48,10 @@ class State:
     #: The occurrence that the next one waits for under `overlap = skip`.
     running: int | None
     copied: tuple[Any, ...]
+
+    def moved(self, due_at: datetime | None, wake_at: datetime | None, water_mark: datetime | None) -> State:
+        """The same plan, waiting for another time."""
+        return replace(self, due_at=due_at, wake_at=wake_at, water_mark=water_mark)
 
 
 def _state(row: Sequence[Any]) -> State:
@@ -123,7 +127,7 @@ def insert(using: str, states: Sequence[State]) -> None:
 def insert_alike(using: str, copied: tuple[Any, ...], tasks: Sequence[int], anchor: datetime) -> None:
     """Add a state that waits for nothing to each of these tasks, planned from the definition `copied`."""
     columns = {name: _TYPES[name] for name in ("task_id", "version", *_OWN, *COPIED)}
-    values = _values(using, State(0, 0, None, None, anchor, None, "", anchor, None, copied))
+    values = _values(using, State(0, 0, None, None, anchor, None, "", None, None, copied))
     vendors.insert_or_lose(using, TABLE, columns, [[task, 0, *values] for task in tasks], ["task_id"])
 
 

@@ -24,7 +24,7 @@ from onebeat.store.states import State
 
 #: How far back it dates the last run of a task with a `start_time` that never ran, so that it starts at once.
 _LONG_AGO = timedelta(days=365 * 30)
-_STOPS = "its beat stops with an error"
+STOPS = "its beat stops with an error"
 _UNWRITTEN = "its runs cannot be written, on which its beat stops sooner or later"
 _FAILS = "each run fails"
 _DROPPED = "the task is left out without a word"
@@ -69,10 +69,10 @@ def differences(one: Definition, plan: State, now: datetime) -> Iterator[Differe
 def _unrunnable(one: Definition) -> str:
     """Why its beat cannot run the task at all, and what becomes of the others; empty if it can."""
     if one.broken:
-        return f"{one.broken}; {_STOPS} or leaves the task out"
+        return f"{one.broken}; {STOPS} or leaves the task out"
     kinds = [name for name in SCHEDULES if getattr(one, name) is not None]
     if not kinds:
-        return f"it has no schedule: {_STOPS}"
+        return f"it has no schedule: {STOPS}"
     if len(kinds) > 1:
         return f"it has several schedules: it runs on its {kinds[0]}; {_UNWRITTEN}"
     if one.clocked is not None and not one.one_off:
@@ -81,7 +81,7 @@ def _unrunnable(one: Definition) -> str:
         try:
             period = timedelta(**{str(one.period): one.every or 0})
         except (TypeError, OverflowError) as error:
-            return f"interval: {error}: {_STOPS}"
+            return f"interval: {error}: {STOPS}"
         if period <= timedelta(0):
             return "interval: it is sent without a pause"
     for name, kind in JSON_FIELDS.items():
@@ -97,7 +97,7 @@ def _json(name: str, text: Any, kind: type) -> str:
         return f"{name}: not JSON: " + (_DROPPED if name == "headers" else "its beat disables the task")
     if isinstance(value, kind):
         return ""
-    return f"{name}: not a JSON {'list' if kind is list else 'object'}: " + (_STOPS if name == "headers" else _FAILS)
+    return f"{name}: not a JSON {'list' if kind is list else 'object'}: " + (STOPS if name == "headers" else _FAILS)
 
 
 def _crontab(one: Definition, plan: State) -> Iterator[Difference]:
@@ -111,7 +111,7 @@ def _crontab(one: Definition, plan: State) -> Iterator[Difference]:
         yield Difference(f"crontab {text}: {_DROPPED}")
         return
     except schedules.ParseException:
-        yield Difference(f"crontab {text}: {_STOPS}")
+        yield Difference(f"crontab {text}: {STOPS}")
         return
     zone = current_app.timezone
     if not getattr(settings, "DJANGO_CELERY_BEAT_TZ_AWARE", True) and str(zone) != str(one.cron[5]):

@@ -13,7 +13,7 @@ from onebeat.core.catchup import wait
 from onebeat.core.describe import note
 from onebeat.core.recurrence import Cron
 from onebeat.models import Occurrence, TaskState
-from onebeat.store import definitions, plan, rows, states
+from onebeat.store import definitions, plan, policies, rows, states
 from onebeat.store.definitions import BadDefinition, Definition
 from onebeat.store.rows import Named
 from onebeat.store.states import State
@@ -52,6 +52,7 @@ def upcoming(using: str, of: Named | None, count: int, until: datetime | None, n
     else:
         keys = list(of)
     ahead = []
+    paused = policies.surroundings(using, (), {}, now, now)
     for part in rows.portions(keys):
         found, planned = definitions.fetch(using, part), states.read(using, part)
         since = plan.noticed(using, found.values(), now)
@@ -59,7 +60,7 @@ def upcoming(using: str, of: Named | None, count: int, until: datetime | None, n
         for key, definition in found.items():
             begins = _begins(definition, planned.get(key), since[key], now)
             if begins:
-                ahead.append(_times(definition, *begins, until, taken_out.get(key, {}), now))
+                ahead.append(_times(definition, *begins, until, taken_out.get(key, {}), paused))
     merged = heapq.merge(*ahead, key=lambda one: (one.leaves_at, one.task))
     return list(islice(merged, count))
 
@@ -85,9 +86,9 @@ def _times(
     anchor: datetime,
     until: datetime | None,
     taken_out: Mapping[datetime, str],
-    now: datetime,
+    around: policies.Surroundings,
 ) -> Iterator[Upcoming]:
-    recurrence, paused = definition.check(anchor), definition.policy.paused_until
+    recurrence, paused, now = definition.check(anchor), around.policy(definition).paused_until, around.now
     at: datetime | None = due_at
     while at is not None and (until is None or at <= until):
         try:

@@ -92,6 +92,8 @@ def of_row(using: str, row: Occurrence, instant: datetime, now: datetime) -> Ver
         "edited": "the task was edited before it was sent",
         "disabled": "the task was disabled",
         "cancelled": "it was cancelled",
+        "handed_back": "the task was handed back to another scheduler",
+        "elsewhere": "another beat was at work",
         "refused": "it could not be sent as it is",
         "pruned": "this time had been decided before, and its record was pruned",
     }
@@ -116,10 +118,10 @@ def _facts(row: Occurrence, outage: Outage | None) -> dict[str, Any]:
         "late_seconds": None if row.sent_at is None else (row.sent_at - row.due_at).total_seconds(),
         "claims": row.claims if row.claims > 1 else None,
         "celery_task_id": None if row.state == State.SKIPPED else str(row.celery_task_id),
-        "started_at": iso(getattr(row, "started_at", None)),
-        "finished_at": iso(getattr(row, "finished_at", None)),
-        "outcome": getattr(row, "outcome", ""),
-        "error": getattr(row, "error", ""),
+        "started_at": iso(row.started_at),
+        "finished_at": iso(row.finished_at),
+        "outcome": row.outcome,
+        "error": row.error,
     }
     facts |= {name: value for name, value in more.items() if value not in (None, "")}
     if outage is not None:
@@ -137,15 +139,16 @@ def _sent(row: Occurrence, outage: Outage | None) -> str:
 
 
 def _outcome(row: Occurrence) -> str:
-    started, finished = getattr(row, "started_at", None), getattr(row, "finished_at", None)
-    took = f" after {span(finished - started)}" if started and finished else ""
+    took = f" after {span(row.duration)}" if row.duration is not None else ""
     match row.state:
+        case "started" if row.finished_at is not None:
+            return f", and its attempt {(row.attempt or 0) + 1} is over; another one follows"
         case "started":
             return ", and a worker has started it and not said yet that it is done"
         case "succeeded":
             return f", and succeeded{took}"
         case "failed":
-            error = getattr(row, "error", "") or row.detail
+            error = row.error or row.detail
             return f", and failed{took}" + (f": {error}" if error else "")
     return ""
 

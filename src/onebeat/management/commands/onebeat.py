@@ -45,7 +45,7 @@ class Command(BaseCommand):
         options["database"] = options["database"] or router.db_for_write(TaskState)
         name = options.pop("command")
         if name == "import":
-            importing.run(self, command=name, **options)
+            importing.run(self, **options)
         elif (module := self._modules.get(name)) is not None:
             module.handle(self, **options)
         else:

@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from django.db import IntegrityError, transaction
-
 from legacy.at import UTC, column
 
 #: SQLSTATE or MySQL's number.
@@ -16,8 +15,8 @@ INSTANTS = {str(n): datetime(2040, 1, 1, tzinfo=UTC) + timedelta(seconds=n) for 
 
 
 def write(index, stop):
-    """Until the file `stop` is there: find a clocked row as django-celery-beat's users do, or insert one without looking,
-    and a task for it. Returns which instant each task is for, and how many were refused for a row that was merged.
+    """Until the file `stop` is there: find a clocked row as its users do, or insert one without looking, and a task for
+    it. Returns which instant each task is for, and how many were refused for a row that was merged.
     """
     from django_celery_beat.models import PeriodicTask
 
@@ -27,7 +26,7 @@ def write(index, stop):
     # Some more after the stop, so that every writer meets the constraint too.
     while after < 5:
         after += Path(stop).exists()
-        instant, name = dice.choice(sorted(INSTANTS)), "{} {}".format(index, number)
+        instant, name = dice.choice(sorted(INSTANTS)), f"{index} {number}"
         try:
             if mode == "autocommit":
                 task(name, instant, dice)
