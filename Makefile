@@ -13,7 +13,7 @@ LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emi
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help .venv test lint typing demo demo-admin bench oracle test-matrix lock clean
+.PHONY: help .venv test lint typing demo demo-admin bench screenshots oracle test-matrix lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -22,6 +22,7 @@ help:
 	@echo 'make lint         ruff, mypy, import contracts'
 	@echo 'make typing       pyright on what users see (make lint has mypy on it)'
 	@echo 'make bench        the benchmark'
+	@echo 'make screenshots  the pictures in docs/screenshots, of the admin as it is now'
 	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make lock         write requirements/*.txt again; LOCK_ARGS=--upgrade for newer versions'
@@ -70,6 +71,9 @@ demo-admin: .venv/installed
 bench: .venv/installed
 	@$(BIN)/pip install --quiet croniter
 	$(BIN)/python benchmarks/run.py
+
+screenshots: .venv/installed
+	$(BIN)/python -m pytest --timeout 600 tests/admin/shots.py
 
 oracle: .venv/installed
 	ONEBEAT_ORACLE_ROUNDS=40000 $(BIN)/python -m pytest --timeout 3600 tests/core/test_oracle.py

@@ -9,6 +9,7 @@ ONEBEAT_TEST_CELERY_TIMEZONE  CELERY_TIMEZONE (default: as TIME_ZONE)
 ONEBEAT_TEST_TZ_AWARE   DJANGO_CELERY_BEAT_TZ_AWARE, 1 or 0 (default 1)
 ONEBEAT_TEST_SETTINGS   ONEBEAT as JSON (default {})
 ONEBEAT_TEST_CELERY     more settings of Celery as JSON, each with its prefix CELERY_ (default {})
+ONEBEAT_TEST_THEME      an app that stands before the admin and changes its looks (default: none)
 ONEBEAT_TEST_APP        the line in INSTALLED_APPS that the tests of switching change (default "onebeat")
 """
 
@@ -50,12 +51,15 @@ INSTALLED_APPS = [
     "django.contrib.sessions",
     "django.contrib.messages",
     "django.contrib.staticfiles",
+    *filter(None, [os.environ.get("ONEBEAT_TEST_THEME")]),
     "django.contrib.admin",
     os.environ.get("ONEBEAT_TEST_APP", "onebeat"),
     "tests.project.shop",
 ]
 MIDDLEWARE = [
+    "tests.project.csp.StrictPolicy",
     "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",

@@ -1,7 +1,8 @@
 """The Django admin: tasks and schedules to edit, the engine's tables to read. No rule of its own."""
 
-from onebeat.admin.engine import BeatAdmin, OccurrenceAdmin, TaskStateAdmin
+from onebeat.admin.engine import BeatAdmin, TaskStateAdmin
 from onebeat.admin.forms import PeriodicTaskForm
+from onebeat.admin.occurrences import OccurrenceAdmin
 from onebeat.admin.schedules import (
     ClockedScheduleAdmin,
     CrontabScheduleAdmin,

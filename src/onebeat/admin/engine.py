@@ -1,61 +1,16 @@
-"""The engine's tables, to read. People change tasks; what follows from that is the engine's to write."""
+"""The engine's plans and processes, to look at."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
 from django.db.models import OuterRef, Subquery
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin.readonly import ReadOnlyAdmin
 from onebeat.admin.words import instant
-from onebeat.models import Action, Beat, Occurrence, PeriodicTask, TaskState
-
-if TYPE_CHECKING:
-    EngineModelAdmin = admin.ModelAdmin[Any]
-else:
-    EngineModelAdmin = admin.ModelAdmin
-
-
-class ReadOnlyAdmin(EngineModelAdmin):
-    """Rows to look at."""
-
-    show_full_result_count = False
-
-    def get_readonly_fields(self, request: Any, obj: Any = None) -> Any:
-        """All that are shown."""
-        return self.fields
-
-    def has_add_permission(self, request: Any) -> bool:
-        """No."""
-        return False
-
-    def has_change_permission(self, request: Any, obj: Any = None) -> bool:
-        """No."""
-        return False
-
-    def has_delete_permission(self, request: Any, obj: Any = None) -> bool:
-        """No."""
-        return False
-
-
-@admin.register(Occurrence)
-class OccurrenceAdmin(ReadOnlyAdmin):
-    """The ledger: each nominal time, and what became of it. The task may be gone; its name is kept in the row."""
-
-    due = instant("due_at", _("nominal time"))
-    to = instant("through", _("up to"))
-    decided = instant("decided_at", _("decided"))
-    leased = instant("lease_until", _("claimed until"))
-    sent = instant("sent_at", _("sent"))
-    list_display = ["task_name", "due", "run", "state", "reason", "sent", "claims"]
-    list_filter = ["state"]
-    search_fields = ["task_name"]
-    ordering = ["-pk"]
-    fields = [
-        "task_name", "task_id", "due", "to", "run", "state", "reason", "detail", "celery_task_id",
-        "claims", "beat_id", "decided", "leased", "sent",
-    ]  # fmt: skip
+from onebeat.models import Action, Beat, PeriodicTask, TaskState
 
 
 @admin.register(TaskState)

@@ -8,9 +8,15 @@ from typing import TYPE_CHECKING, Any
 from django import forms
 from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import ValidationError
+from django.db import router
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin import kinds, registered, secrets
+from onebeat.admin.filters import KINDS
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.instants import from_utc, to_utc
+from onebeat.models.rules import SCHEDULES
 
 if TYPE_CHECKING:
     TaskForm = forms.ModelForm[PeriodicTask]
@@ -19,16 +25,120 @@ else:
     TaskForm = OptionsForm = forms.ModelForm
 
 
+class TaskNameInput(forms.TextInput):
+    """A text field that offers the registered tasks while one types, and takes any other name as well."""
+
+    template_name = "onebeat/task_name.html"
+
+    def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
+        """As Django's, with the names."""
+        context = super().get_context(name, value, attrs)
+        context["names"] = sorted(registered.tasks())
+        context["widget"]["attrs"]["list"] = f"{context['widget']['attrs'].get('id', name)}_names"
+        return context
+
+
 class PeriodicTaskForm(TaskForm):
-    """A task. Arguments and headers are edited as the JSON they are stored as."""
+    """A task with its schedule in place: the kind is chosen, its fields are filled in, and the shared row behind
+    them is found or made when the form is saved.
+
+    A form for other fields that names `interval`, `crontab`, `solar` or `clocked` itself works as a plain one: without
+    `kind` among the data nothing of this is looked at. Arguments and headers are edited as the JSON they are stored as.
+    """
+
+    kind = forms.ChoiceField(label=_("Kind"), choices=list(KINDS.items()), widget=forms.RadioSelect, required=False)
+    interval_every = kinds.field("interval", "every")
+    interval_period = kinds.field("interval", "period")
+    crontab_minute = kinds.field("crontab", "minute")
+    crontab_hour = kinds.field("crontab", "hour")
+    crontab_day_of_month = kinds.field("crontab", "day_of_month")
+    crontab_month_of_year = kinds.field("crontab", "month_of_year")
+    crontab_day_of_week = kinds.field("crontab", "day_of_week")
+    crontab_timezone = kinds.field("crontab", "timezone")
+    solar_event = kinds.field("solar", "event")
+    solar_latitude = kinds.field("solar", "latitude")
+    solar_longitude = kinds.field("solar", "longitude")
+    clocked_clocked_time = kinds.field("clocked", "clocked_time")
 
     class Meta:
         model = PeriodicTask
         fields = "__all__"
         widgets = {
-            name: forms.Textarea(attrs={"rows": 3, "cols": 80, "class": "vLargeTextField", "spellcheck": "false"})
-            for name in ("args", "kwargs", "headers")
+            "task": TaskNameInput(attrs={"class": "vTextField", "spellcheck": "false"}),
+            **{
+                name: forms.Textarea(attrs={"rows": 3, "cols": 80, "class": "vLargeTextField", "spellcheck": "false"})
+                for name in ("args", "kwargs", "headers")
+            },
+            "description": forms.Textarea(attrs={"rows": 2, "cols": 80, "class": "vLargeTextField"}),
         }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        kinds.name_parts(self)
+        self.schedule: Any = None
+        if self.is_bound and self.add_prefix("kind") not in self.data:
+            # Sent by a page that has the old fields.
+            for name in ("kind", *(name for kind in kinds.MODELS for name in kinds.names(kind))):
+                self.fields.pop(name, None)
+        row = self.instance.scheduler if self.instance is not None else None
+        self.initial.setdefault("kind", "interval" if row is None else row.KIND)
+        if row is not None:
+            self.initial.update({key: value for key, value in kinds.initial(row).items() if key in self.fields})
+        for name in secrets.FIELDS:
+            if name in self.initial:
+                self.initial[name] = secrets.masked(self.initial[name])
+
+    def clean(self) -> dict[str, Any]:
+        """Put the schedule that the fields mean on the task, and secrets back that were left masked."""
+        cleaned = super().clean() or self.cleaned_data
+        for name in secrets.FIELDS:
+            if name in cleaned:
+                cleaned[name] = secrets.restored(cleaned[name], self._stored(name))
+        kind = cleaned.get("kind")
+        if kind:
+            self._choose(kind, cleaned)
+        return cleaned
+
+    def _choose(self, kind: str, cleaned: dict[str, Any]) -> None:
+        wrong = [name for name in kinds.names(kind) if name in self.errors]
+        before = self.instance.scheduler
+        same = before is not None and kind == before.KIND and not set(kinds.names(kind)) & set(self.changed_data)
+        # A row that breaks a rule of today stays as it is until somebody changes it.
+        row = before if same else None if wrong else self._built(kind, cleaned)
+        if row is None:
+            # An error stands on a field already: a second one, that no schedule is chosen, would say nothing.
+            row = kinds.MODELS[kind]()
+        for name in SCHEDULES:
+            value = row if name == kind else None
+            setattr(self.instance, name, value)
+            if name in self.fields:
+                cleaned[name] = value
+        if kind == "clocked":
+            cleaned["one_off"] = self.instance.one_off = True
+        self.schedule = row
+
+    def _built(self, kind: str, cleaned: dict[str, Any]) -> Any:
+        try:
+            return kinds.build(kind, cleaned)
+        except ValidationError as error:
+            for name, errors in error.error_dict.items():
+                self.add_error(name, errors)
+        return None
+
+    def save(self, commit: bool = True) -> Any:
+        """As Django's; the schedule's one row is found or made first, whoever else wants it at this moment."""
+        row = self.schedule
+        if row is not None and row.pk is None:
+            using = router.db_for_write(type(self.instance), instance=self.instance)
+            values = dict(zip(row.VALUE, row.value(), strict=True))
+            found = type(row)._default_manager.using(using).get_or_create(**values)[0]
+            setattr(self.instance, row.KIND, found)
+        return super().save(commit)
+
+    def _stored(self, name: str) -> Any:
+        pk = self.instance.pk
+        rows = PeriodicTask._base_manager.filter(pk=pk)
+        return rows.values_list(name, flat=True).first() if pk and secrets.words() else None
 
     def add_error(self, field: str | None, error: Any) -> None:
         """As Django's; an error about a field that a form for fewer fields leaves out is shown above the form."""
@@ -37,6 +147,20 @@ class PeriodicTaskForm(TaskForm):
                 super().add_error(name if name in self.fields else None, errors)
         else:
             super().add_error(field, error)
+
+    def warnings(self) -> list[tuple[str, str]]:
+        """What is no error and may all the same not be meant: (field, sentence)."""
+        name = self.cleaned_data.get("task")
+        if not name:
+            return []
+        task = registered.tasks().get(name)
+        if task is None:
+            if name in registered.names():
+                return []
+            return [("task", gettext("No task of this name is registered here. A worker may know it all the same."))]
+        args, kwargs = (secrets.read(self.cleaned_data.get(field)) for field in ("args", "kwargs"))
+        misfit = registered.misfit(task, [] if args is None else args, {} if kwargs is None else kwargs)
+        return [("args", misfit)] if misfit else []
 
 
 class InstantField(forms.SplitDateTimeField):
@@ -61,9 +185,52 @@ class InstantField(forms.SplitDateTimeField):
 class TaskOptionsForm(OptionsForm):
     """A task's policies and pause."""
 
-    paused_until = InstantField(required=False)
+    paused_until = InstantField(required=False, label=_("Paused until"))
 
     class Meta:
         model = TaskOptions
         fields = "__all__"
-        widgets = {"paused_why": forms.Textarea(attrs={"rows": 2, "cols": 80})}
+        widgets = {
+            "paused_why": forms.Textarea(attrs={"rows": 2, "cols": 80}),
+            "missed": forms.RadioSelect,
+            "overlap": forms.RadioSelect,
+            "extra": forms.TextInput(attrs={"size": 60, "spellcheck": "false"}),
+        }
+        labels = {
+            "missed": _("Missed runs"),
+            "grace_seconds": _("Grace (seconds)"),
+            "jitter_seconds": _("Spread over (seconds)"),
+            "overlap": _("Overlap"),
+            "overlap_limit_seconds": _("Limit of an open run (seconds)"),
+            "paused": _("Paused"),
+            "paused_why": _("Reason of the pause"),
+            "paused_by": _("Paused by"),
+            "tags": _("Tags"),
+            "extra": _("More message options"),
+        }
+        help_texts = {
+            "missed": _("What happens to runs that no scheduler could send at their turn, because all were down."),
+            "grace_seconds": _("A run later than this is missed. Empty: however late, it is worth one run."),
+            "overlap": _("What happens when the run before has not ended. Workers must report their runs for this."),
+            "overlap_limit_seconds": _(
+                "A run open for longer counts as lost, so that a dead worker blocks nobody for ever."
+            ),
+            "jitter_seconds": _("Each run leaves at a moment of its own within this time after its turn."),
+            "tags": _("Words by which tasks are paused together, separated by commas."),
+            "extra": _('A JSON object, for example {"time_limit": 60}.'),
+            "paused": _("Runs are skipped, with this reason, until the task is resumed or the time below has come."),
+        }
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        kinds.name_parts(self)
+        if "overlap" in self.fields:
+            overlap: Any = self.fields["overlap"]
+            overlap.choices = [("allow", _("Send it all the same")), ("skip", _("Skip it"))]
+        if "missed" in self.fields:
+            choices: Any = self.fields["missed"]
+            choices.choices = [
+                ("latest", _("One late run for the newest of them (the others count as done by it)")),
+                ("skip", _("No run: wait for the next turn")),
+                ("all", _("A run for each of them, in order")),
+            ]

@@ -2,37 +2,32 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.contrib import admin
-from django.db.models import Count
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin.listing import ScheduleList
+from onebeat.admin.pages import OurAdmin
 from onebeat.admin.words import WithReadings, schedule_words
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 
-if TYPE_CHECKING:
-    ScheduleModelAdmin = admin.ModelAdmin[Any]
-else:
-    ScheduleModelAdmin = admin.ModelAdmin
 
-
-class ScheduleAdmin(ScheduleModelAdmin):
+class ScheduleAdmin(OurAdmin):
     """What the four have in common."""
 
     list_display = ["in_words", "used_by"]
-    show_full_result_count = False
 
-    def get_queryset(self, request: Any) -> Any:
-        """With the number of tasks that use each."""
-        return super().get_queryset(request).annotate(onebeat_users=Count("periodictask"))
+    def get_changelist(self, request: Any, **kwargs: Any) -> Any:
+        """Our list."""
+        return ScheduleList
 
     @admin.display(description=_("schedule"))
     def in_words(self, schedule: Any) -> str:
         """The schedule in words."""
         return schedule_words(schedule)
 
-    @admin.display(description=_("tasks"), ordering="onebeat_users")
+    @admin.display(description=_("tasks"))
     def used_by(self, schedule: Any) -> int:
         """How many tasks use it."""
         return int(schedule.onebeat_users)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from django.conf import settings
 from django.contrib import admin
 from django.utils import timezone
-from django.utils.translation import gettext
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext, gettext_noop
 
 from onebeat.core.describe import describe
 from onebeat.core.errors import RuleError
@@ -18,15 +21,37 @@ from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.rules import SCHEDULES
 from onebeat.models.takenover import look_up
 
+#: The phrases of `core.describe` that it picks from a table: named here, so that translators are given them.
+UNITS = [
+    gettext_noop("every day"),
+    gettext_noop("every %(n)s days"),
+    gettext_noop("every %(n)s hours"),
+    gettext_noop("every second"),
+    gettext_noop("every %(n)s seconds"),
+    gettext_noop("every microsecond"),
+    gettext_noop("every %(n)s microseconds"),
+]
+
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 def schedule_words(schedule: Any) -> str:
     """A schedule row in words; as it is written when no rule can be read from it."""
     try:
-        return describe(_recurrence(schedule), gettext)
+        return describe(recurrence(schedule), gettext)
     except (RuleError, TypeError, ValueError, OverflowError):
         return str(schedule)
+
+
+def schedule_raw(schedule: Any) -> str:
+    """The five fields of a crontab row as they are written; empty where its words are those fields already, and for the
+    other kinds, whose words say it all.
+    """
+    if not isinstance(schedule, CrontabSchedule):
+        return ""
+    text = " ".join(str(value) for value in schedule.value()[:5])
+    return "" if schedule_words(schedule).startswith(text) else text
 
 
 class WithReadings:
@@ -44,14 +69,22 @@ class WithReadings:
 
 def task_words(task: PeriodicTask) -> str:
     """The schedule of a task in words. A broken row may have none, or several: each is named."""
+    return ", ".join(schedule_words(row) for row in schedules_of(task))
+
+
+def schedules_of(task: PeriodicTask) -> list[Any]:
+    """The schedule rows that a task points at: one, unless the row is broken."""
     rows = [getattr(task, kind) for kind in SCHEDULES]
-    return ", ".join(schedule_words(row) for row in rows if row is not None)
+    return [row for row in rows if row is not None]
 
 
-def _recurrence(schedule: Any) -> Recurrence:
+def recurrence(schedule: Any, anchor: datetime = _EPOCH) -> Recurrence:
+    """The rule of a schedule row; `anchor` is where the grid of an interval begins. Raises RuleError and its kin for a
+    row that holds none.
+    """
     match schedule:
         case IntervalSchedule():
-            return Interval.of(schedule.every, schedule.period, _EPOCH)
+            return Interval.of(schedule.every, schedule.period, anchor)
         case CrontabSchedule():
             return schedule.recurrence()
         case SolarSchedule():
@@ -71,6 +104,52 @@ def shown(instant: datetime | None) -> str | None:
     if local.tzinfo is not None:
         local = timezone.localtime(local)
     return f"{local:%Y-%m-%d %H:%M:%S}" + (f".{local.microsecond // 1000:03}" if local.microsecond else "")
+
+
+def zone_name() -> str:
+    """The zone whose wall clock the pages show."""
+    return timezone.get_current_timezone_name() if settings.USE_TZ else settings.TIME_ZONE
+
+
+def span(length: timedelta) -> str:
+    """A length of time in one unit, short: `340 ms`, `12 s`, `5 min`, `3 h`, `2 days`."""
+    if length < timedelta(seconds=1):
+        return gettext("%(n)s ms") % {"n": length // timedelta(milliseconds=1)}
+    if length < 2 * _MINUTE:
+        return gettext("%(n)s s") % {"n": length // timedelta(seconds=1)}
+    if length < 2 * _HOUR:
+        return gettext("%(n)s min") % {"n": length // _MINUTE}
+    if length < 2 * _DAY:
+        return gettext("%(n)s h") % {"n": length // _HOUR}
+    return gettext("%(n)s days") % {"n": length // _DAY}
+
+
+def relative(instant: datetime, now: datetime) -> str:
+    """How far an instant is from now: `in 5 min`, `3 h ago`."""
+    if abs(instant - now) < timedelta(seconds=1):
+        return gettext("now")
+    if instant > now:
+        return gettext("in %(span)s") % {"span": span(instant - now)}
+    return gettext("%(span)s ago") % {"span": span(now - instant)}
+
+
+def time_tag(instant: datetime | None, now: datetime) -> SafeString | None:
+    """An instant as a `<time>`: relative to see, exact with its zone on hover and for a screen reader."""
+    if instant is None:
+        return None
+    exact = f"{shown(instant)} {zone_name()}"
+    return format_html(
+        '<time class="ob-time" datetime="{}" title="{}">{}<span class="ob-hidden">, {}</span></time>',
+        instant.isoformat(), exact, relative(instant, now), exact,
+    )  # fmt: skip
+
+
+def two(first: str, second: str, tag: str = "span") -> SafeString:
+    """A cell of two lines, the second small and quiet; `code` as its tag for what is written for machines."""
+    if not second:
+        return format_html("{}", first)
+    small = format_html("<code>{}</code>", second) if tag == "code" else format_html("{}", second)
+    return format_html('{}<div class="ob-quiet ob-small">{}</div>', first, small)
 
 
 def instant(name: str, label: Any) -> Callable[[Any, Any], str | None]:

@@ -7,7 +7,7 @@ import socket
 from datetime import datetime, timedelta
 from importlib.metadata import version
 
-from django.db.models import Min
+from django.db.models import Max, Min
 
 from onebeat.core import clock
 from onebeat.models import Beat
@@ -63,6 +63,12 @@ def able_since(using: str, now: datetime, away: timedelta, *, besides: int | Non
         rows = rows.exclude(pk=besides)
     since: datetime | None = rows.aggregate(since=Min("able_since"))["since"]
     return since
+
+
+def last_seen(using: str) -> datetime | None:
+    """When a scheduler that has not stopped was last seen; None when there is none."""
+    seen: datetime | None = Beat.objects.using(using).filter(stopped_at=None).aggregate(seen=Max("seen_at"))["seen"]
+    return seen
 
 
 def stop(using: str, pk: int) -> None:

@@ -52,6 +52,19 @@ def lacking(using: str) -> list[str]:
     return missing
 
 
+def complete(using: str) -> bool:
+    """Whether `migrate` has made all that this code needs. As `there`: remembered once it has."""
+    link = vendors.connection(using)
+    key = (using, str(link.settings_dict["NAME"]), getattr(link, "schema_name", None), "")
+    if key in _seen:
+        return True
+    if lacking(using):
+        return False
+    if not _migrating:
+        _seen.add(key)
+    return True
+
+
 def migrate_begins(**kwargs: Any) -> None:
     """Receiver of `pre_migrate`."""
     global _migrating

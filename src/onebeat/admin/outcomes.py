@@ -1,0 +1,105 @@
+"""The newest occurrences of a task as a row of marks, and the last of them in words."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from onebeat.admin.words import shown, span, time_tag
+from onebeat.models import Occurrence
+
+STATES = {
+    "claimed": _("being sent"),
+    "sent": _("sent"),
+    "started": _("running"),
+    "succeeded": _("succeeded"),
+    "failed": _("failed"),
+    "skipped": _("skipped"),
+}
+REASONS = {
+    "cancelled": _("cancelled"),
+    "coalesced": _("coalesced into a later run"),
+    "disabled": _("disabled"),
+    "edited": _("schedule edited"),
+    "expired": _("expired"),
+    "missed": _("missed"),
+    "overlap": _("an earlier run was still open"),
+    "paused": _("paused"),
+    "quarantined": _("set aside"),
+}
+#: Each mark is told by its height and place as well as by its colour.
+_TALL, _LOW = (2, 18), (14, 6)
+_STEP, _WIDTH, _HEIGHT = 4, 3.5, 20
+#: A run that left within this time was on time.
+_ON_TIME = timedelta(seconds=1)
+
+
+def state_word(one: Occurrence) -> str:
+    """What became of an occurrence, with the reason if it was skipped."""
+    word = str(STATES.get(one.state, one.state))
+    if one.reason:
+        return f"{word}: {REASONS.get(one.reason, one.reason)}"
+    return word
+
+
+def lateness(one: Occurrence) -> timedelta | None:
+    """How long after its nominal time it was sent; None if it was not."""
+    return None if one.sent_at is None else one.sent_at - one.due_at
+
+
+def late_words(one: Occurrence) -> str:
+    """`3 s late`, or nothing for a run that left in time."""
+    late = lateness(one)
+    return "" if late is None or late < _ON_TIME else gettext("%(span)s late") % {"span": span(late)}
+
+
+def marks(found: Sequence[Occurrence]) -> SafeString:
+    """An inline SVG, the oldest on the left: tall bars were sent, low ones skipped, a hollow one is under way, a
+    failed one stands on a line and has a gap.
+    """
+    if not found:
+        return format_html('<span class="ob-quiet">{}</span>', gettext("no run yet"))
+    counts = Counter(str(STATES.get(one.state, one.state)) for one in found)
+    label = ", ".join(f"{count} {word}" for word, count in counts.items())
+    bars = format_html_join("", "{}", ((_bar(number, one),) for number, one in enumerate(found)))
+    width = len(found) * _STEP
+    return format_html(
+        '<svg class="ob-marks" role="img" aria-label="{}" width="{}" height="{}" viewBox="0 0 {} {}">{}</svg>',
+        gettext("Last %(count)s: %(what)s") % {"count": len(found), "what": label},
+        width, _HEIGHT, width, _HEIGHT, bars,
+    )  # fmt: skip
+
+
+def _bar(number: int, one: Occurrence) -> SafeString:
+    top, height = _LOW if one.state == "skipped" else _TALL
+    late = late_words(one)
+    title = f"{shown(one.due_at)}: {state_word(one)}" + (f", {late}" if late else "")
+    left = number * _STEP
+    gap = (
+        format_html('<path class="ob-gap" d="M{} 9h{}v3h-{}z"/>', left, _WIDTH, _WIDTH) if one.state == "failed" else ""
+    )
+    return format_html(
+        '<g><title>{}</title><rect class="ob-mark ob-{}" x="{}" y="{}" width="{}" height="{}" rx="1"/>{}</g>',
+        title, one.state, left + 0.5, top, _WIDTH - 1, height, gap,
+    )  # fmt: skip
+
+
+def last(found: Sequence[Occurrence], now: datetime) -> SafeString | None:
+    """The newest occurrence that left, or failing that was decided about: when, what became of it, how late."""
+    if not found:
+        return None
+    one = next((each for each in reversed(found) if each.state != "skipped"), found[-1])
+    late = late_words(one)
+    return format_html(
+        '{}<div class="ob-small"><span class="ob-badge ob-{}">{}</span>{}</div>',
+        time_tag(one.due_at, now),
+        one.state,
+        state_word(one),
+        format_html(' <span class="ob-quiet">{}</span>', late) if late else "",
+    )
