@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from django.db import connections
@@ -66,3 +67,31 @@ def parts(link: BaseDatabaseWrapper, rows: Sequence[Row], width: int) -> Iterato
     step = max(1, (link.features.max_query_params or 30_000) // width)
     for start in range(0, len(rows), step):
         yield rows[start : start + step]
+
+
+def inserts(
+    link: BaseDatabaseWrapper,
+    table: str,
+    columns: Sequence[str] | Mapping[str, str],
+    rows: Sequence[Row],
+    alike: Mapping[str, tuple[str, Any]] = MappingProxyType({}),
+) -> Iterator[tuple[str, list[Any]]]:
+    """The statements that insert `rows`, each with its parameters and open for a tail.
+
+    `columns` may map each to its PostgreSQL type: then one statement is enough there. `alike`: more columns, each with
+    its PostgreSQL type and the value that all rows have.
+    """
+    q = link.ops.quote_name
+    names = ", ".join(map(q, columns))
+    into = f"INSERT INTO {q(table)} ({', '.join(map(q, [*columns, *alike]))})"
+    same = [value for _, value in alike.values()]
+    if link.vendor == "postgresql" and isinstance(columns, Mapping):
+        source, param = recordset(link, columns, rows)
+        found = ", ".join([names, *(f"%s::{kind}" for kind, _ in alike.values())])
+        yield f"{into} SELECT {found} FROM {source}", [*same, param]
+        return
+    width = len(columns) + len(same)
+    one = "(" + ", ".join(["%s"] * width) + ")"
+    for part in parts(link, rows, width):
+        params = [value for row in part for value in (*row, *same)]
+        yield f"{into} VALUES {', '.join([one] * len(part))}", params

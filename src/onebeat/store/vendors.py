@@ -16,7 +16,7 @@ from django.db import DatabaseError, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from onebeat.core import clock
-from onebeat.store.batches import parts, recordset
+from onebeat.store.batches import inserts, parts, recordset
 
 T = TypeVar("T")
 Row = Sequence[Any]
@@ -229,25 +229,12 @@ def insert_or_lose(
     """
     link = connection(using)
     lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
-    if link.vendor == "postgresql" and isinstance(columns, Mapping):
-        source, param = recordset(link, columns, rows)
-        same = alike or {}
-        found = ", ".join([quoted(using, *columns), *(f"%s::{kind}" for kind, _ in same.values())])
-        sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns, *same)}) SELECT {found} FROM {source}"
-        with link.cursor() as cursor:
-            cursor.execute(sql + lose, [*(value for _, value in same.values()), param])
-        return
-    if alike:
-        columns, rest = [*columns, *alike], [value for _, value in alike.values()]
-        rows = [[*row, *rest] for row in rows]
-    one = "(" + ", ".join(["%s"] * len(columns)) + ")"
-    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
     if link.vendor == "mysql":
         first = quoted(using, unique[0])
         lose = f" ON DUPLICATE KEY UPDATE {first} = {first}"
     with link.cursor() as cursor:
-        for part in parts(link, rows, len(columns)):
-            cursor.execute(sql + ", ".join([one] * len(part)) + lose, [value for row in part for value in row])
+        for sql, params in inserts(link, table, columns, rows, alike or {}):
+            cursor.execute(sql + lose, params)
 
 
 #: Added to the key of a row that was there already, so that MySQL's one number tells both which row and whose it is.
@@ -295,19 +282,11 @@ def insert_or_find(
     at = names.index(unique)
     if link.vendor == "mysql":
         return {row[at]: insert_one_or_find(using, table, names, row, pk) for row in rows}
-    head = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) "
     tail = f" ON CONFLICT DO NOTHING RETURNING {quoted(using, unique, pk)}"
-    if link.vendor == "postgresql":
-        source, param = recordset(link, columns, rows)
-        statements = [(f"SELECT {quoted(using, *columns)} FROM {source}", [param])]
-    else:
-        one = "(" + ", ".join(["%s"] * len(columns)) + ")"
-        portions = list(parts(link, rows, len(columns)))
-        statements = [("VALUES " + ", ".join([one] * len(part)), [v for row in part for v in row]) for part in portions]
     found: dict[Any, tuple[Any, bool]] = {}
     with link.cursor() as cursor:
-        for sql, params in statements:
-            cursor.execute(head + sql + tail, params)
+        for sql, params in inserts(link, table, columns, rows):
+            cursor.execute(sql + tail, params)
             found.update({value: (key, True) for value, key in cursor.fetchall()})
     return found
 

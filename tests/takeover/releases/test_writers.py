@@ -40,7 +40,8 @@ def test_old_workers_may_write_through_the_merge(blank_database: Scratch, python
         project.onebeat(("manage", 0, "migrate", "--verbosity=0"))
     finally:
         stop.touch()
-    # The one error that a worker may meet, a row that was merged between its look and its insert, is counted.
+    # What a worker may meet is counted: a row that was merged between its look and its insert, and on a machine so busy
+    # that the lock cannot be had without waiting, a deadlock.
     outcomes = [project.answers(one)[0] for one in writers]
     written = {name: instant for outcome in outcomes for name, instant in outcome["written"].items()}
     refused = sum(outcome["refused"] for outcome in outcomes)
