@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Lookup, Q, QuerySet
@@ -32,7 +33,10 @@ def plain(using: str, rows: QuerySet[Any, Any]) -> Iterable[Row]:
     """
     if connections[using].vendor != "postgresql":
         return rows
-    sql, params = rows.query.sql_with_params()
+    try:
+        sql, params = rows.query.sql_with_params()
+    except EmptyResultSet:  # a condition that no row can meet
+        return []
     with connections[using].cursor() as cursor:
         cursor.execute(sql, params)
         found: list[Row] = cursor.fetchall()

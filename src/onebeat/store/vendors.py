@@ -223,9 +223,9 @@ def insert_or_lose(
     """Insert `rows`; a row whose `unique` columns are taken is left out. The reader asks afterwards which went in.
 
     `columns` may map each to its PostgreSQL type: then many rows are quicker there. `alike`: more columns, each with
-    its PostgreSQL type and the value that all rows have. MySQL has no way to ignore one
-    unique key alone, and INSERT IGNORE would hide other errors: the no-op update does. `named` False: any unique key
-    counts, and it is no error if `unique` is none yet.
+    its PostgreSQL type and the value that all rows have. MySQL has no way to ignore one unique key alone, and INSERT
+    IGNORE would hide other errors: the no-op update does. `named` False: any unique key counts, and it is no error if
+    `unique` is none yet.
     """
     link = connection(using)
     lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
