@@ -227,7 +227,7 @@ class Onebeat:
 
     def _next(self) -> datetime | None:
         """When there is something to do next."""
-        found = [states.next_wake(self._using, None)]
+        found = [glance.glance(self._using, None).wake_at]
         if self._killed:
             found.append(self._lease_end())
         return min((one for one in found if one is not None), default=None)
