@@ -12,8 +12,9 @@ from django.db import connection, connections
 
 from onebeat.conf import Settings
 from onebeat.core import clock
+from onebeat.core.headers import NAME_HEADER
 from onebeat.dispatch.base import Accepted, Message, Outcome, Unsent
-from onebeat.engine.messages import DUE_HEADER, NAME_HEADER
+from onebeat.engine.messages import DUE_HEADER
 from onebeat.engine.tick import Engine
 from onebeat.models import (
     ClockedSchedule,
