@@ -5,9 +5,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from onebeat.store import explain as verdicts
-from onebeat.store import migrated
+from onebeat.store import migrated, vendors
 from onebeat.store import upcoming as ahead
-from onebeat.store import vendors
 from onebeat.store.upcoming import Upcoming
 from onebeat.store.verdicts import Verdict
 from onebeat.verbs.base import ALL, All, One, Which, alias_of, instant, tasks_of
