@@ -67,11 +67,6 @@ class WithReadings:
         return page
 
 
-def task_words(task: PeriodicTask) -> str:
-    """The schedule of a task in words. A broken row may have none, or several: each is named."""
-    return ", ".join(schedule_words(row) for row in schedules_of(task))
-
-
 def schedules_of(task: PeriodicTask) -> list[Any]:
     """The schedule rows that a task points at: one, unless the row is broken."""
     rows = [getattr(task, kind) for kind in SCHEDULES]

@@ -167,10 +167,12 @@ def as_planned(definition: Definition, state: State) -> Recurrence | None:
 def skip(using: str, task: int, at: datetime, why: str, by: str, now: datetime) -> bool:
     """Take one nominal time of a task out. Returns False if it was decided before.
 
-    Raises `ValueError` if the schedule has no such time, naming its neighbours.
+    Raises `ValueError` if the schedule has no such time, naming the next one, or if the task cannot be planned.
     """
     state = states.hold(using, [task]).get(task)
-    definition = definitions.fetch(using, [task])[task]
+    definition = definitions.fetch(using, [task]).get(task) or definitions.gone(task)
+    if definition.broken:
+        raise BadDefinition(definition.broken)
     recurrence = definition.check(state.anchor if state else plan.noticed(using, [definition], now)[task].first)
     _on_schedule(definition, recurrence, at)
     if state is not None and state.water_mark is not None and at <= state.water_mark:

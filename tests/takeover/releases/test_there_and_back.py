@@ -55,7 +55,7 @@ def test_there_and_back(cell: tuple[str, bool, Project]) -> None:
         ("plans",),
         ("readings",),
         ("rights",),
-        ("pages",),
+        ("pages", 1),
     )
     assert again == "No changes detected\n"
     assert project.counts() == story.LEFT
@@ -77,7 +77,12 @@ def test_there_and_back(cell: tuple[str, bool, Project]) -> None:
             assert ours == theirs or (isinstance(ours, str) and "Error" in theirs[0]), row
     assert story.CLOCK_CHANGES.keys() <= set(before.values())
 
-    edited, counted = project.onebeat(("edit", "onebeat", 0), ("beat", 0, 9.5))
+    edited, counted, told, *_ = project.onebeat(
+        ("edit", "onebeat", 0),
+        ("beat", 0, 9.5),
+        ("manage", 9.5, "onebeat", "handback", "--json"),
+        *way_back(release),
+    )
     sent = {name: [time[5:19].replace("T", " ") for time in times] for name, times in project.sent().items()}
     assert sent == story.SENT
     assert edited == ["onebeat, kept", "onebeat, once"]
@@ -85,11 +90,10 @@ def test_there_and_back(cell: tuple[str, bool, Project]) -> None:
         name: len(times) for name, times in sent.items() if name in tasks
     }
 
-    told, *_ = project.onebeat(("manage", 9.5, "onebeat", "handback", "--json"), *way_back(release))
     told = json.loads(told)
     assert told["tasks"] == len(project.tasks())
     assert {one["name"] for one in told["wrong"]} == (set() if use_tz else story.WRONG_THERE)
-    pages, edited, _ = project.before(("pages",), ("edit", "back", 9.5), ("beat", 9.5, 31))
+    pages, edited, _ = project.before(("pages", 5), ("edit", "back", 9.5), ("beat", 9.5, 31))
     assert {page: status for page, status in pages.items() if status != 200} == CLOSED
     assert edited == ["back, kept", "back, once"]
     unlike = not_counted(release, use_tz)
