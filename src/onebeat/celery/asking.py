@@ -70,8 +70,7 @@ def quietly(work: Callable[[str], T], *, keep: bool = False) -> T | None:
 
 
 def _try(link: Any, work: Callable[[str], T]) -> T:
-    # mysqlclient lets an error of its own past Django's when a cursor of a dead connection is closed.
-    with link.wrap_database_errors:
+    with vendors.django_errors(link.alias):
         return vendors.retrying(link.alias, lambda: work(link.alias), limit_seconds=_PATIENCE)
 
 

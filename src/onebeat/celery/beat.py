@@ -17,6 +17,7 @@ from onebeat.engine.loop import Loop
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
 from onebeat.models import TaskState
+from onebeat.store import vendors
 
 logger = logging.getLogger("onebeat")
 
@@ -73,7 +74,8 @@ class Scheduler(beat.Scheduler):
 
     def _ensure_cleanup(self) -> None:
         try:
-            cleanup.ensure(self.app)
+            with vendors.django_errors(DEFAULT_DB_ALIAS):
+                cleanup.ensure(self.app)
             self._cleans_up = True
         except Error as error:
             logger.error("the clean-up of results is not stored yet: %s", error)

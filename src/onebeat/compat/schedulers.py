@@ -27,6 +27,7 @@ from onebeat.models import (
     SolarSchedule,
 )
 from onebeat.models.celery_schedules import clocked
+from onebeat.store import vendors
 
 __all__ = [
     "ADD_ENTRY_ERROR",
@@ -106,7 +107,8 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
         """
         for name, entry in mapping.items():
             try:
-                self.Entry.from_entry(name, app=self.app, **entry)
+                with vendors.django_errors(DEFAULT_DB_ALIAS):
+                    self.Entry.from_entry(name, app=self.app, **entry)
             except (OperationalError, InterfaceError, ProgrammingError):
                 raise  # the database is away or not migrated: no entry is to blame
             except Exception as error:
@@ -149,7 +151,8 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
 
     def _store(self) -> None:
         try:
-            self.setup_schedule()
+            with vendors.django_errors(DEFAULT_DB_ALIAS):
+                self.setup_schedule()
             self._stored = True
         except Error as error:
             logger.error("the entries of CELERY_BEAT_SCHEDULE are not stored yet: %s", error)

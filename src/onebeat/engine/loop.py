@@ -36,7 +36,7 @@ class Loop:
         """
         self._alive()
         try:
-            with self.stop.shield():
+            with self.stop.shield(), vendors.django_errors(self.engine.using):
                 delay = self.engine.tick() if self._ready() else self.engine.settings.poll_interval
         except Error as error:
             return self._failed(error)
@@ -61,7 +61,7 @@ class Loop:
         if self._broken:
             self._drop_connection()
         try:
-            with self.stop.shield(at_most=_GOODBYE_SECONDS):
+            with self.stop.shield(at_most=_GOODBYE_SECONDS), vendors.django_errors(self.engine.using):
                 self.engine.close()
         except (Error, SystemExit) as error:
             logger.warning("stopped without the database: %r", error)
