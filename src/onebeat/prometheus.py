@@ -18,7 +18,7 @@ from django.db import Error, connections, router
 from django.http import HttpRequest, HttpResponse
 
 from onebeat.models import TaskState
-from onebeat.store import health, migrated, vendors
+from onebeat.store import health, lost, migrated
 
 try:
     from prometheus_client import REGISTRY, CollectorRegistry
@@ -99,7 +99,7 @@ def _ask(using: str) -> tuple[dict[str, Any] | None, list[health.Counters]]:
     # In a thread of its own nobody else looks after the connection.
     link.close_if_unusable_or_obsolete()
     try:
-        with vendors.django_errors(using):
+        with lost.django_errors(using):
             if not migrated.complete(using):
                 return None, []
             return health.health(using), health.counters(using)

@@ -1,5 +1,6 @@
-"""The connection to the database is cut between two statements: no scheduler ends by it, whatever class of error its
-driver has for that. (mysqlclient raises its own past Django's when a query set's cursor is closed then.)
+"""The connection to the database is lost between two statements: no scheduler ends by it, whatever class of error the
+driver has for that. (Where its own end is closed, mysqlclient raises one past Django's when a query set closes its
+cursor.)
 """
 
 from __future__ import annotations
@@ -13,9 +14,9 @@ from tests.processes import run_python
 from tests.scratch import Scratch
 
 
-def cut_everywhere(url: str) -> dict[str, Any]:
-    """In a process of its own, whose way to the database is a proxy: what is left of each scheduler's work when its
-    connection was cut before, and another was to be had.
+def cut_everywhere(url: str, ours: bool) -> dict[str, Any]:
+    """In a process of its own, whose way to the database is a proxy: what became of each scheduler's work when its
+    connection was cut, or our end of it closed, and another was to be had.
     """
     from django.db import connection
 
@@ -28,7 +29,10 @@ def cut_everywhere(url: str) -> dict[str, Any]:
 
         def cut() -> None:
             connection.ensure_connection()
-            proxy.cut()
+            if ours:
+                connection.connection.close()
+            else:
+                proxy.cut()
 
         return {work.__name__: work(cut) for work in (engine, goodbye, clean_up, entries, classic)}
 
@@ -123,10 +127,11 @@ def classic(cut: Callable[[], None]) -> Any:
     return [same, sorted(before - after)]
 
 
-def test_a_cut_between_two_statements(database: Scratch) -> None:
+@pytest.mark.parametrize("ours", [False, True], ids=["cut", "closed"])
+def test_a_loss_between_two_statements(database: Scratch, ours: bool) -> None:
     if database.vendor == "sqlite":
         pytest.skip("no connection to cut")
-    assert run_python(database.env, cut_everywhere, database.kind.url) == {
+    assert run_python(database.env, cut_everywhere, database.kind.url, ours) == {
         "engine": [[["t", 10]], [[10, "sent", ""]]],
         "goodbye": "closed",
         "clean_up": 1,

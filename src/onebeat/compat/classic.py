@@ -15,12 +15,12 @@ from typing import Any
 
 from celery import beat
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import DEFAULT_DB_ALIAS, Error, connections
+from django.db import DEFAULT_DB_ALIAS, Error
 
 from onebeat.compat.entries import ModelEntry
 from onebeat.core import clock
 from onebeat.models import Beat, Change, PeriodicTask, PeriodicTasks
-from onebeat.store import beats, migrated, plan, vendors
+from onebeat.store import beats, lost, migrated, plan
 
 logger = logging.getLogger("onebeat")
 
@@ -138,7 +138,7 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
     def _save(self, name: str, entry: Any) -> None:
         try:
             if entry is not None:
-                with vendors.django_errors(DEFAULT_DB_ALIAS):
+                with lost.django_errors(DEFAULT_DB_ALIAS):
                     entry.save()
         except Error as error:
             self._failed(error)
@@ -182,11 +182,11 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
     def _try(self, work: Callable[[], None]) -> None:
         """Do something that can be left out while the database is away."""
         try:
-            with vendors.django_errors(DEFAULT_DB_ALIAS):
+            with lost.django_errors(DEFAULT_DB_ALIAS):
                 work()
         except Error as error:
             self._failed(error)
 
     def _failed(self, error: Error) -> None:
         logger.error("the database failed: %s", error)
-        connections[DEFAULT_DB_ALIAS].close()
+        lost.drop_connection(DEFAULT_DB_ALIAS)

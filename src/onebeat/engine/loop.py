@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 from pathlib import Path
 
-from django.db import Error, connections
+from django.db import Error
 
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
-from onebeat.store import migrated, vendors
+from onebeat.store import lost, migrated, vendors
 
 logger = logging.getLogger("onebeat")
 
@@ -36,7 +36,7 @@ class Loop:
         """
         self._alive()
         try:
-            with self.stop.shield(), vendors.django_errors(self.engine.using):
+            with self.stop.shield(), lost.django_errors(self.engine.using):
                 delay = self.engine.tick() if self._ready() else self.engine.settings.poll_interval
         except Error as error:
             return self._failed(error)
@@ -61,7 +61,7 @@ class Loop:
         if self._broken:
             self._drop_connection()
         try:
-            with self.stop.shield(at_most=_GOODBYE_SECONDS), vendors.django_errors(self.engine.using):
+            with self.stop.shield(at_most=_GOODBYE_SECONDS), lost.django_errors(self.engine.using):
                 self.engine.close()
         except (Error, SystemExit) as error:
             logger.warning("stopped without the database: %r", error)
@@ -103,7 +103,4 @@ class Loop:
 
     def _drop_connection(self) -> None:
         self._broken = False
-        try:
-            connections[self.engine.using].close()
-        except Error as error:
-            logger.debug("closing the database connection: %s", error)
+        lost.drop_connection(self.engine.using)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -96,14 +96,6 @@ def now(using: str) -> datetime:
         instant = from_column(cursor.fetchone()[0])
     assert instant is not None
     return instant
-
-
-def django_errors(using: str) -> AbstractContextManager[None]:
-    """Makes every error of the database Django's own. Around whatever catches those, once for a piece of work.
-
-    mysqlclient raises its own past Django's when a query set closes the cursor of a connection that is lost.
-    """
-    return connection(using).wrap_database_errors
 
 
 # -- transactions and errors ------------------------------------------------------------------------------------------
