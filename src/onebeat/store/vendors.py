@@ -391,19 +391,3 @@ def concat(using: str, *parts: str) -> str:
     if connection(using).vendor == "mysql":
         return f"CONCAT({', '.join(parts)})"
     return "(" + " || ".join(parts) + ")"
-
-
-# -- what is there ----------------------------------------------------------------------------------------------------
-
-
-def has_table(using: str, table: str) -> bool:
-    """Whether there is a table of this name. Never an error, which would cost a caller's transaction."""
-    link = connection(using)
-    sql = {
-        "postgresql": "SELECT 1 WHERE to_regclass(%s) IS NOT NULL",
-        "mysql": "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s",
-        "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s",
-    }[link.vendor]
-    with link.cursor() as cursor:
-        cursor.execute(sql, [quoted(using, table) if link.vendor == "postgresql" else table])
-        return cursor.fetchone() is not None

@@ -14,11 +14,12 @@ from django.utils import timezone
 
 from onebeat.conf import current
 from onebeat.core import clock
+from onebeat.core.headers import NAME_HEADER
 from onebeat.core.recurrence import zone
 from onebeat.dispatch.base import Message
-from onebeat.engine.messages import DUE_HEADER, NAME_HEADER, RUN_HEADER
+from onebeat.engine.messages import DUE_HEADER, RUN_HEADER
 from onebeat.models import Beat, Change, Occurrence, TaskState
-from onebeat.store import beats, states, sweep
+from onebeat.store import beats, glance, sweep
 from onebeat.testing import timeline
 from onebeat.testing.moments import instant, span
 from onebeat.testing.scheduler import Died, Outbox, Scheduler
