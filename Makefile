@@ -93,7 +93,7 @@ test-clients: .venv/installed
 lock:
 	python3.11 -m venv .venv-lock
 	.venv-lock/bin/pip install --quiet pip-tools
-	.venv-lock/bin/pip-compile $(LOCK) $(LOCK_ARGS) --extra solar -o requirements/dev.txt pyproject.toml requirements/dev.in
+	.venv-lock/bin/pip-compile $(LOCK) $(LOCK_ARGS) --extra solar --extra prometheus -o requirements/dev.txt pyproject.toml requirements/dev.in
 	.venv-lock/bin/pip-compile $(LOCK) $(LOCK_ARGS) -o requirements/mariadb.txt requirements/mariadb.in
 
 clean:

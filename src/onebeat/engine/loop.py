@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
-from django.db import Error, connections
+from django.db import Error
 
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
-from onebeat.store import migrated, vendors
+from onebeat.store import lost, migrated, vendors
 
 logger = logging.getLogger("onebeat")
 
@@ -21,8 +22,10 @@ _GOODBYE_SECONDS = 2.0
 class Loop:
     """Runs an engine until it is asked to stop."""
 
-    def __init__(self, engine: Engine, stop: Stop) -> None:
+    def __init__(self, engine: Engine, stop: Stop, beside: Callable[[], None] = lambda: None) -> None:
+        """`beside` is called before each tick on a database that is migrated."""
         self.engine = engine
+        self.beside = beside
         self.stop = stop
         self._pause = 0.0
         self._broken = False
@@ -36,8 +39,11 @@ class Loop:
         """
         self._alive()
         try:
-            with self.stop.shield():
-                delay = self.engine.tick() if self._ready() else self.engine.settings.poll_interval
+            with self.stop.shield(), lost.django_errors(self.engine.using):
+                delay = self.engine.settings.poll_interval
+                if self._ready():
+                    self.beside()
+                    delay = self.engine.tick()
         except Error as error:
             return self._failed(error)
         except BaseException:
@@ -61,7 +67,7 @@ class Loop:
         if self._broken:
             self._drop_connection()
         try:
-            with self.stop.shield(at_most=_GOODBYE_SECONDS):
+            with self.stop.shield(at_most=_GOODBYE_SECONDS), lost.django_errors(self.engine.using):
                 self.engine.close()
         except (Error, SystemExit) as error:
             logger.warning("stopped without the database: %r", error)
@@ -103,7 +109,4 @@ class Loop:
 
     def _drop_connection(self) -> None:
         self._broken = False
-        try:
-            connections[self.engine.using].close()
-        except Error as error:
-            logger.debug("closing the database connection: %s", error)
+        lost.drop_connection(self.engine.using)

@@ -193,7 +193,7 @@ def planned(definition: Definition, state: State | None, since: Since, now: date
     # A task that is new here has its last run from django-celery-beat.
     last_run = definition.last_run_at and (to_utc if state else from_their_run)(definition.last_run_at)
     if state is None and not since.told and definition.date_changed:
-        # It stood there before anybody looked. One that never ran waits since its last edit, as django-celery-beat says.
+        # It stood there before anybody looked. One that never ran waits since its last edit, as in the old beat.
         since = replace(since, first=min(since.first, to_utc(definition.date_changed)))
     anchor = state.anchor if state else last_run or since.first
     after = State(

@@ -227,6 +227,8 @@ def insert_or_lose(
     IGNORE would hide other errors: the no-op update does. `named` False: any unique key counts, and it is no error if
     `unique` is none yet.
     """
+    if not rows:
+        return
     link = connection(using)
     lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
     if link.vendor == "mysql":
@@ -368,19 +370,3 @@ def concat(using: str, *parts: str) -> str:
     if connection(using).vendor == "mysql":
         return f"CONCAT({', '.join(parts)})"
     return "(" + " || ".join(parts) + ")"
-
-
-# -- what is there ----------------------------------------------------------------------------------------------------
-
-
-def has_table(using: str, table: str) -> bool:
-    """Whether there is a table of this name. Never an error, which would cost a caller's transaction."""
-    link = connection(using)
-    sql = {
-        "postgresql": "SELECT 1 WHERE to_regclass(%s) IS NOT NULL",
-        "mysql": "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s",
-        "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s",
-    }[link.vendor]
-    with link.cursor() as cursor:
-        cursor.execute(sql, [quoted(using, table) if link.vendor == "postgresql" else table])
-        return cursor.fetchone() is not None
