@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -11,7 +12,7 @@ from onebeat.core import clock
 from onebeat.models import ClockedSchedule, PeriodicTask
 from onebeat.models.instants import from_utc
 from onebeat.store import overview
-from tests.engine.kit import START, Bench, at, clocked, every, set_task, sweep, task
+from tests.engine.kit import SETTINGS, START, Bench, at, clocked, every, set_task, sweep, task
 from tests.processes import run_python
 from tests.scratch import Scratch
 
@@ -34,6 +35,7 @@ def test_counts_and_last_runs_of_tasks_that_ran_differently_often(bench: Bench) 
 
 
 def test_closing_writes_what_is_owed(bench: Bench) -> None:
+    bench.engine.settings = replace(SETTINGS, run_state_seconds=3600)  # not before, however slow this machine is
     one = task(interval=every(5))
     bench.work(5)
     one.refresh_from_db()

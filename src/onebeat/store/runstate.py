@@ -5,15 +5,12 @@ Written late, in batches, past rows that somebody holds. Nothing is decided by t
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Protocol
 
 from django.conf import settings
-from django.db.models import F, Value
-from django.db.models.functions import Coalesce, Greatest, Least
 
 from onebeat.models import Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
@@ -23,6 +20,8 @@ from onebeat.store.definitions import COPIED
 
 #: What the old column holds at most.
 _MANY = 2**31 - 1
+#: With their PostgreSQL types.
+_COLUMNS = {"total_run_count": "integer", "last_run_at": "timestamptz"}
 
 
 @dataclass(slots=True)
@@ -51,33 +50,34 @@ def flush(using: str, runs: Mapping[int, Runs], reader: Reader | None = None) ->
     with vendors.short_transaction(using):
         tasks = PeriodicTask._base_manager.using(using)
         rows = tasks.filter(among(using, "pk", runs))
-        columns = ("pk", "last_run_at", "date_changed")
+        columns = ("pk", "last_run_at", "date_changed", "total_run_count")
         found = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list(*columns))
         free = {row[0] for row in found}
         there = free if len(free) == len(runs) else set(rows.values_list("pk", flat=True))
-        alike: defaultdict[tuple[int, datetime], list[int]] = defaultdict(list)
-        for task in sorted(free):
-            alike[runs[task].count, runs[task].last].append(task)
-        for (count, last), those in alike.items():
-            tasks.filter(among(using, "pk", those)).update(
-                total_run_count=Least(F("total_run_count"), _MANY - count) + count,
-                last_run_at=_later(Value(from_utc(last), _last_run_field())),
-            )
+        # They are locked: what was read is what stands there.
+        link, field = vendors.connection(using), PeriodicTask._meta.get_field("last_run_at")
+        written = [
+            (task, _sum(count, runs[task]), field.get_db_prep_save(_later(last, runs[task]), link))
+            for task, last, _, count in found
+        ]
+        vendors.update_rows(using, PeriodicTask._meta.db_table, ["id"], _COLUMNS, written)
         _finish(using, free)
-    for task, last_run_at, changed in found if reader else ():
+    for task, last_run_at, changed, _ in found if reader else ():
         reader.found(task, last_run_at, changed, runs[task].last)  # type: ignore[union-attr]
         reader.wrote(task, runs[task].last)  # type: ignore[union-attr]
     return free | (set(runs) - there)
 
 
-def _later(at: Value) -> Any:
-    """`at`, unless another scheduler has written a later run already. Local wall clocks go back in autumn, and cannot
-    tell."""
-    return Greatest(Coalesce(F("last_run_at"), at), at) if settings.USE_TZ else at
+def _sum(count: Any, runs: Runs) -> int:
+    """SQLite's column may hold anything."""
+    return min(_MANY, (count if isinstance(count, int) else 0) + runs.count)
 
 
-def _last_run_field() -> Any:
-    return PeriodicTask._meta.get_field("last_run_at")
+def _later(last: datetime | None, runs: Runs) -> datetime:
+    """Their last run, unless another scheduler has written a later one already. Local wall clocks go back in autumn,
+    and cannot tell."""
+    at = from_utc(runs.last)
+    return max(last, at) if last is not None and settings.USE_TZ else at
 
 
 def finish(using: str, limit: int) -> int:
