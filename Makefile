@@ -13,7 +13,7 @@ LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emi
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help .venv test lint typing demo demo-admin bench screenshots oracle test-matrix lock clean
+.PHONY: help .venv test lint typing demo demo-admin bench screenshots oracle test-matrix test-releases test-clients lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -25,6 +25,8 @@ help:
 	@echo 'make screenshots  the pictures in docs/screenshots, of the admin as it is now'
 	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
+	@echo 'make test-releases  there and back with every release of django-celery-beat on every database'
+	@echo 'make test-clients   add-ons of django-celery-beat from PyPI, switched to onebeat and back'
 	@echo 'make lock         write requirements/*.txt again; LOCK_ARGS=--upgrade for newer versions'
 	@echo 'make clean        remove what these made'
 
@@ -80,6 +82,12 @@ oracle: .venv/installed
 
 test-matrix: .venv/installed
 	@MARK='$(MARK)' PYTEST_ARGS='$(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix
+
+test-releases: .venv/installed
+	@ONEBEAT_TEST_RELEASES=all $(BIN)/python -m tests.services $(BIN)/python -m pytest tests/takeover/releases $(PYTEST_ARGS)
+
+test-clients: .venv/installed
+	@$(BIN)/python -m tests.services $(BIN)/python -m pytest tests/test_switch_clients.py $(PYTEST_ARGS)
 
 # With the oldest Python we support: what is locked for it installs on the newer ones too.
 lock:

@@ -17,10 +17,11 @@ from onebeat.store.byhand import Run
 from onebeat.store.changing import OnceState
 from onebeat.store.pausing import CatchUp
 from onebeat.store.upcoming import Upcoming
+from onebeat.store.verdicts import Verdict
 from onebeat.verbs.acting import pause, resume, run_now, skip
 from onebeat.verbs.base import ALL, Tag
 from onebeat.verbs.links import linked
-from onebeat.verbs.looking import upcoming
+from onebeat.verbs.looking import explain, upcoming
 from onebeat.verbs.onceoff import IfExists, Once, OnceItem, cancel, once, once_many
 from onebeat.wanted import MessageOptions
 
@@ -41,7 +42,9 @@ __all__ = [
     "Tag",
     "UnknownTask",
     "Upcoming",
+    "Verdict",
     "acancel",
+    "aexplain",
     "aonce",
     "aonce_many",
     "apause",
@@ -50,6 +53,7 @@ __all__ = [
     "askip",
     "aupcoming",
     "cancel",
+    "explain",
     "linked",
     "once",
     "once_many",
@@ -73,6 +77,7 @@ def _twin(verb: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
 
 
 acancel = _twin(cancel)
+aexplain = _twin(explain)
 aonce = _twin(once)
 aonce_many = _twin(once_many)
 apause = _twin(pause)

@@ -47,6 +47,8 @@ class Settings:
     worker_signals: bool = True
     #: What a guarded task does when the database cannot be asked whether it has run: "run", or "raise" its error.
     guard_without_database: str = "run"
+    #: Words that mark a key of arguments and headers as secret: the admin masks its value. Separated by spaces.
+    secret_words: str = ""
 
 
 #: The words that a key may have.

@@ -19,7 +19,6 @@ Each has `using`, the database's alias, as well. The sender is the class `Occurr
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -30,8 +29,6 @@ from django.db import transaction
 from django.dispatch import Signal
 
 __all__ = ["occurrence_skipped", "task_quarantined", "task_sent"]
-
-logger = logging.getLogger("onebeat")
 
 task_sent = Signal()
 occurrence_skipped = Signal()
@@ -78,6 +75,4 @@ def _committed(signal: Signal, sender: Any, told: dict[str, Any]) -> None:
 
 
 def _send(signal: Signal, sender: Any, told: dict[str, Any]) -> None:
-    for receiver, answer in signal.send_robust(sender=sender, **told):
-        if isinstance(answer, Exception):
-            logger.error("a receiver of a onebeat signal failed: %r", receiver, exc_info=answer)
+    signal.send_robust(sender=sender, **told)  # Django logs what a receiver raises

@@ -55,7 +55,7 @@ def shop() -> PeriodicTask:
         }.items()
     }
     for number in range(48):
-        name, fields = f"Digest of tenant {number:02}", {"hour": "0", "minute": "0" if number % 3 else "15"}
+        name, fields = f"Tenant {number:02} digest", {"hour": "0", "minute": "0" if number % 3 else "15"}
         PeriodicTask.objects.create(name=name, task=ADD, args="[1, 2]", crontab=cron(timezone="UTC", **fields))
     pause = {"paused": True, "paused_until": NOW + timedelta(days=1), "paused_why": "Stocktaking", "paused_by": "anna"}
     TaskOptions.objects.create(task=tasks["Sync stock"], **pause)
@@ -101,7 +101,8 @@ def test_pictures(tab: Any, scheme: str, width: int) -> None:
         there = tab(color_scheme=scheme, viewport={"width": width, "height": 900})
 
         def picture(name: str, page: Any) -> None:
-            page.screenshot(path=Path(FOLDER / f"{name}-{width}-{scheme}.png"), full_page=width < 1000)
+            clip = {"x": 0, "y": 0, "width": width, "height": 1600} if width < 1000 else None
+            page.screenshot(path=Path(FOLDER / f"{name}-{width}-{scheme}.png"), full_page=bool(clip), clip=clip)
 
         picture("list", there.open("periodictask_changelist"))
         page = there.open("periodictask_change", invoices.pk)

@@ -25,6 +25,7 @@ def race(index: int) -> dict[str, list[Any]]:
     from django.db import transaction
 
     import onebeat
+    from onebeat.store import vendors
 
     found: dict[str, list[Any]] = {"got": [], "wrong": []}
     then = datetime(2030, 1, 1, tzinfo=UTC)
@@ -32,15 +33,19 @@ def race(index: int) -> dict[str, list[Any]]:
         at: Any = then if number % 3 else timedelta(days=1)  # from each one's own now
         keys = [f"{number} {letter}" for letter in ("abcd" if index % 2 else "dcba")]
         items: list[onebeat.OnceItem] = [{"key": key, "at": at, "task": "t", "args": [index]} for key in keys]
-        try:
-            with transaction.atomic() if number % 2 else nullcontext():
-                if number < ROUNDS / 2:
-                    answers = onebeat.once_many(items)
-                else:
-                    answers = [onebeat.once(f"{number}", at=at, task="t", args=[index])]
-        except Exception as error:
-            found["wrong"].append(f"{number}: {error!r}")
-            continue
+        for again in (True, True, True, False):
+            try:
+                with transaction.atomic() if number % 2 else nullcontext():
+                    if number < ROUNDS / 2:
+                        answers = onebeat.once_many(items)
+                    else:
+                        answers = [onebeat.once(f"{number}", at=at, task="t", args=[index])]
+                break
+            except Exception as error:
+                # Whoever opened a transaction runs it again where the database asks for that; nobody else has to.
+                if not (again and number % 2 and vendors.retryable(error)):
+                    found["wrong"].append(f"{number}: {error!r}")
+                    return found
         found["got"] += [[one.key, one.task.pk, one.created, one.task.args == f"[{index}]"] for one in answers]
     return found
 

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 import pytest
 
 from onebeat.core import clock
+from onebeat.engine import tick
 from tests.engine.kit import START, Bench
 
 
 @pytest.fixture
-def bench(transactional_db: None) -> Iterator[Bench]:
-    """A scheduler at work since START, with nothing to do yet."""
+def bench(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """A scheduler at work since START, with nothing to do yet. A slow machine leaves nothing to its next tick."""
+    monkeypatch.setattr(tick, "_TICK_SECONDS", 1000.0)
     with clock.pin(START):
         bench = Bench()
         bench.tick()

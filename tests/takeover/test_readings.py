@@ -62,9 +62,9 @@ def taken_over() -> dict[str, Any]:
     """In a process of its own: the look beforehand, the migration, and life with the rows afterwards."""
     from onebeat.models import PeriodicTask
 
-    (_, told), (_, text), _ = calls([(*CHECK, "--json"), CHECK, (*MIGRATE, "1001_onebeat_engine")])
-    planned_by_the_grammar()
+    (_, told), (_, text) = calls([(*CHECK, "--json"), CHECK])
     _, (_, report) = calls([MIGRATE, ("onebeat", "adopt", "--json")])
+    planned_by_the_grammar()
     return {
         "foreseen": json.loads(told)["readings"],
         "text": text,
@@ -76,7 +76,7 @@ def taken_over() -> dict[str, Any]:
 
 
 def planned_by_the_grammar() -> None:
-    """Half-migrated: plans are there that know nothing of readings."""
+    """A plan is there, made by the row's text by an older onebeat, that knows nothing of readings."""
     from onebeat.models import PeriodicTask, TaskState
 
     TaskState.objects.bulk_create(
@@ -110,9 +110,8 @@ def afterwards() -> list[str]:
         expect("in words", rows[2].human_readable, rows[2].recurrence() and CrontabSchedule(
             minute="0", hour="9", day_of_week="5", timezone="Europe/Paris").human_readable)  # fmt: skip
         Sweep("default", 1000).step()
-        before = list(TaskState.objects.order_by("pk").values_list("pk", "version"))
-        Sweep("default", 1000).step()
-        expect("the sweep at rest", list(TaskState.objects.order_by("pk").values_list("pk", "version")), before)
+        seen = Sweep("default", 1000)._changed(None)
+        expect("changed at rest", list(TaskState.objects.filter(pk__in=seen, quarantine="")), [])
         # To save it unchanged, in a form or in code, changes nothing.
         rows[2].full_clean()
         rows[2].save()

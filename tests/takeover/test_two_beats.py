@@ -126,7 +126,7 @@ def test_what_users_and_other_schedulers_write_is_no_proof(bench: Bench, write: 
 
 
 def test_a_bait_that_somebody_left_is_taken_away(bench: Bench) -> None:
-    left = task(rivals.BAIT, interval=every(rivals._EVERY, "days"), expires=from_utc(at(-60)))
+    left = task(rivals.BAIT, interval=every(rivals._EVERY, "days"), one_off=True, total_run_count=1)
     PeriodicTask.objects.filter(pk=left.pk).update(date_changed=from_utc(at(-120)))
     later = Bench()
     later.tick()

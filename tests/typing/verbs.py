@@ -65,6 +65,7 @@ assert_type(onebeat.skip("nightly", soon), bool)
 assert_type(onebeat.run_now("nightly").run, int)
 assert_type(onebeat.upcoming("nightly", 3)[0].due_at, datetime)
 assert_type(onebeat.cancel("k"), bool)
+assert_type(onebeat.explain("nightly", soon).sentence, str)
 
 onebeat.pause(5)  # type: ignore[arg-type]
 onebeat.resume("nightly", catch_up="some")  # type: ignore[arg-type]

@@ -155,6 +155,8 @@ def test_options_travel_with_the_message(bench: Bench) -> None:
     row = TaskOptions.objects.get(pk=made.task.pk)
     assert (row.origin, row.tags, row.link) == ("once", "mail,night", "")
     assert ask("ends", expires=at(60)).task.expires is not None
+    with pytest.raises(ValueError, match=r"expires: .*10:00:05.* is before the run of 'ended' at .*10:00:10"):
+        ask("ended", expires=at(5))
 
 
 def test_broken_extra_options_are_quarantined_by_name(bench: Bench) -> None:

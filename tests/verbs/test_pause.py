@@ -31,6 +31,13 @@ def test_a_pause_holds_until_resumed_and_says_who_and_why(bench: Bench) -> None:
     assert actions() == [("pause", "t", "ann", "deploying", ""), ("resume", "t", "ben", "", "catch_up none")]
 
 
+def test_a_pause_by_the_options_row_begins_and_ends_too(bench: Bench) -> None:
+    one = task()
+    for paused, since in ((True, at(0)), (False, None)):
+        options(one, paused=paused)
+        assert TaskOptions.objects.get().paused_at == since
+
+
 def test_a_pause_ends_by_itself(bench: Bench) -> None:
     task(interval=every(10))
     bench.work(5)
@@ -91,12 +98,24 @@ def test_many_at_once(bench: Bench) -> None:
     assert onebeat.pause(onebeat.Tag("mail")) == 1
     bench.work(10)
     assert sorted(bench.take()) == [("b", 10), ("c", 10)]
-    assert onebeat.pause(onebeat.ALL) == 3
-    bench.work(10)
+    assert onebeat.pause(onebeat.ALL, "audit", by="ann") == 3
+    task("late", interval=every(10))
+    bench.work(11)
+    clock.move(at(32))  # and 30 while no scheduler was at work
     assert bench.take() == []
-    onebeat.resume(onebeat.ALL)
-    bench.work(10)
-    assert sorted(bench.take()) == [("a", 30), ("b", 30), ("c", 30)]
+    assert not any(one.sends for one in onebeat.upcoming(count=8))
+    assert onebeat.explain("b", at(20)).kind == "skipped"
+    assert onebeat.resume(onebeat.ALL, catch_up="latest") == 4
+    assert onebeat.resume(onebeat.ALL) == 0
+    bench.work(7)
+    # What is paused by itself stays so; the others make up for the newest time.
+    assert sorted(bench.take()) == [("b", 30), ("c", 30), ("late", 30)]
+    bench.work(2)
+    assert sorted(bench.take()) == [("b", 40), ("c", 40), ("late", 40)]
+    assert {row.detail for row in Occurrence.objects.filter(task_name="b", state="skipped")} == {
+        "everything is paused by ann: audit"
+    }
+    assert actions()[1] == ("pause", "", "ann", "audit", "")
 
 
 def test_unknown_names_list_near_ones(bench: Bench) -> None:

@@ -41,12 +41,13 @@ def test_twins(bench: Bench) -> None:
             await onebeat.acancel("k"),
             await onebeat.apause("t", "why"),
             [one.skipped for one in await onebeat.aupcoming("t", 1)],
+            (await onebeat.aexplain("t", at(100))).kind,
             await onebeat.aresume("t"),
             await onebeat.askip("t", at(100)),
             (await onebeat.arun_now("t")).run,
         ]
 
-    assert async_to_sync(story)() == [True, True, True, 1, ["paused"], 1, True, 1]
+    assert async_to_sync(story)() == [True, True, True, 1, ["paused"], "waiting", 1, True, 1]
     verbs = list(Action.objects.order_by("pk").values_list("verb", flat=True))
     assert verbs == ["move", "cancel", "pause", "resume", "skip", "run_now"]
     assert PeriodicTask.objects.count() == 2

@@ -9,7 +9,6 @@ from django.contrib.admin import helpers
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
@@ -17,7 +16,6 @@ from onebeat.admin.acting import ACTS, Act, Done, perform
 from onebeat.admin.listing import beside
 from onebeat.admin.pages import alarm
 
-_TASKS = "admin:django_celery_beat_periodictask"
 #: How many names a page or a message lists.
 _NAMED = 20
 
@@ -101,7 +99,7 @@ def act(model_admin: Any, request: Any, queryset: Any, found: Act) -> Any:
     if found.adds and len(done.tasks) == 1:
         one = str(done.tasks[0].pk)
     if one and done.tasks:
-        return HttpResponseRedirect(reverse(f"{_TASKS}_change", args=[one], current_app=model_admin.admin_site.name))
+        return HttpResponseRedirect(model_admin.url_of("change", one))
     return HttpResponseRedirect(request.get_full_path())
 
 
@@ -137,6 +135,6 @@ def _ask(
         "across": across,
         "one": request.POST.get("onebeat_one") if one is None else one.pk,
         "checkbox": helpers.ACTION_CHECKBOX_NAME,
-        "action": request.get_full_path() if one is None else reverse(f"{_TASKS}_changelist", current_app=site.name),
+        "action": request.get_full_path() if one is None else model_admin.url_of("changelist"),
     }
     return render(request, "onebeat/act.html", context)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 from onebeat.admin import outcomes, status
 from onebeat.admin.filters import ORIGINS
 from onebeat.admin.listing import WAKE, beside, now_of
-from onebeat.admin.words import schedule_raw, schedule_words, schedules_of, time_tag
+from onebeat.admin.words import schedule_raw, schedule_words, schedules_of, time_tag, two
 
 if TYPE_CHECKING:
     from onebeat.models import PeriodicTask
@@ -27,7 +27,7 @@ class TaskColumns:
         """The name, and below it who made the task, if that was no person here, and the notes for people."""
         options = beside(task, "onebeat_options")
         origin = ORIGINS.get(options.origin) if options is not None else None
-        return _two(task.name, ": ".join(str(one) for one in (origin, task.description) if one))
+        return two(task.name, ": ".join(str(one) for one in (origin, task.description) if one))
 
     @admin.display(description=_("Celery task"), ordering="task")
     def task_and_badge(self, task: PeriodicTask) -> SafeString:
@@ -48,7 +48,7 @@ class TaskColumns:
         rows = schedules_of(task)
         if not rows:
             return format_html('<span class="ob-quiet">{}</span>', gettext("none"))
-        return format_html_join(", ", "{}", ((_two(schedule_words(row), schedule_raw(row), "code"),) for row in rows))
+        return format_html_join(", ", "{}", ((two(schedule_words(row), schedule_raw(row), "code"),) for row in rows))
 
     @admin.display(description=_("next run"), ordering=WAKE)
     def next_run(self, task: PeriodicTask) -> Any:
@@ -74,10 +74,3 @@ class TaskColumns:
 def _labelled(label: Any, cell: SafeString | None) -> SafeString | None:
     """A cell that says what it is where the narrow screen has no head of the table."""
     return None if cell is None else format_html('<span class="ob-label">{}: </span>{}', label, cell)
-
-
-def _two(first: str, second: str, tag: str = "span") -> SafeString:
-    if not second:
-        return format_html("{}", first)
-    small = format_html("<code>{}</code>", second) if tag == "code" else format_html("{}", second)
-    return format_html('{}<div class="ob-quiet ob-small">{}</div>', first, small)

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.readonly import ReadOnlyAdmin
 from onebeat.admin.words import instant
-from onebeat.models import Beat, PeriodicTask, TaskState
+from onebeat.models import Action, Beat, PeriodicTask, TaskState
 
 
 @admin.register(TaskState)
@@ -48,3 +48,15 @@ class BeatAdmin(ReadOnlyAdmin):
     list_display = ["host", "pid", "version", "started", "seen", "able", "stopped", "lag_ms", "skew_ms"]
     fields = ["host", "pid", "version", "started", "seen", "able", "stopped", "lag_ms", "skew_ms"]
     ordering = ["-seen_at"]
+
+
+@admin.register(Action)
+class ActionAdmin(ReadOnlyAdmin):
+    """What people and programs did to tasks: who, when, why."""
+
+    when = instant("at", _("when"))
+    list_display = ["when", "verb", "task_name", "by", "why", "detail"]
+    list_filter = ["verb"]
+    search_fields = ["task_name", "by"]
+    ordering = ["-pk"]
+    fields = ["when", "verb", "task_name", "task_id", "by", "why", "detail"]

@@ -15,6 +15,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin.words import zone_name
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.models.fields import default_zone
 
@@ -28,11 +29,12 @@ class ClockField(forms.SplitDateTimeField):
 
 
 def name_parts(form: forms.BaseForm) -> None:
-    """Give the two inputs of each date and time a name of their own for screen readers: the admin's have none."""
+    """Name the zone of each date and time, and its two inputs for screen readers: the admin gives them no name."""
     for one in form.fields.values():
         if isinstance(one.widget, forms.MultiWidget) and len(one.widget.widgets) == 2:
             for part, word in zip(one.widget.widgets, (_("date"), _("time")), strict=True):
                 part.attrs["aria-label"] = f"{one.label}: {word}"
+            one.help_text = f"{one.help_text} ({zone_name()})" if one.help_text else zone_name()
 
 
 def names(kind: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
+from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Q
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
@@ -16,9 +17,9 @@ from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.outcomes import REASONS, STATES, late_words, state_word
 from onebeat.admin.readonly import ReadOnlyAdmin
-from onebeat.admin.words import instant, shown, span
+from onebeat.admin.words import instant, shown, span, two
 from onebeat.models import Occurrence, PeriodicTask
-from onebeat.store import vendors
+from onebeat.store import vendors, verdicts
 
 #: A search finds the occurrences of this many tasks at most.
 _TASKS = 1000
@@ -77,7 +78,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     sent = instant("sent_at", _("sent"))
     began = instant("started_at", _("started"))
     ended = instant("finished_at", _("finished at"))
-    list_display = ["nominal", "task_name", "became", "late", "sent", "took", "why", "message"]
+    list_display = ["nominal", "task_name", "became", "sent_and_late", "took", "why", "message"]
     list_filter = [StateFilter, ReasonFilter, SinceFilter]
     list_per_page = 50
     search_fields = ["task_name"]
@@ -85,11 +86,12 @@ class OccurrenceAdmin(ReadOnlyAdmin):
         "task_link",
         ("due", "to", "run"),
         "became",
+        "explained",
         "why",
         ("sent", "late"),
         ("began", "ended", "took"),
         ("worker", "attempt", "copies"),
-        "message",
+        "message_id",
         ("decided", "claims", "beat_id", "leased"),
     ]
 
@@ -114,6 +116,11 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     def became(self, one: Occurrence) -> SafeString:
         """What became of it."""
         return format_html('<span class="ob-badge ob-{}">{}</span>', one.state, state_word(one))
+
+    @admin.display(description=_("sent"), ordering="sent_at")
+    def sent_and_late(self, one: Occurrence) -> Any:
+        """When it was sent, and below how late that was."""
+        return two(shown(one.sent_at) or "", late_words(one)) if one.sent_at else None
 
     @admin.display(description=_("late"))
     def late(self, one: Occurrence) -> str:
@@ -140,8 +147,19 @@ class OccurrenceAdmin(ReadOnlyAdmin):
         )
         return format_html('<a href="{}">{}</a>', url, one.task_name)
 
+    @admin.display(description=_("in words"))
+    def explained(self, one: Occurrence) -> str:
+        """What became of it, as `onebeat explain` says it."""
+        using = one._state.db or DEFAULT_DB_ALIAS
+        return verdicts.of_row(using, one, one.due_at, vendors.now(using)).sentence
+
+    @admin.display(description=_("message"))
+    def message(self, one: Occurrence) -> SafeString:
+        """The beginning of the id of its message: enough to tell it, and all of it on hover."""
+        return format_html('<code title="{}">{}…</code>', one.celery_task_id, str(one.celery_task_id)[:8])
+
     @admin.display(description=_("message id"))
-    def message(self, one: Occurrence) -> Any:
+    def message_id(self, one: Occurrence) -> Any:
         """The id of its message, linked to the result where django-celery-results keeps it."""
         if apps.is_installed("django_celery_results"):
             try:

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
@@ -35,7 +34,7 @@ def view(model_admin: Any, request: Any) -> Any:
         raise PermissionDenied
     using = model_admin.get_queryset_db()
     if not migrated.complete(using):
-        return HttpResponseRedirect(reverse("admin:django_celery_beat_periodictask_changelist"))
+        return HttpResponseRedirect(model_admin.url_of("changelist"))
     names = registered.names()
     found = dashboard.dashboard(using, names)
     ahead = load.ahead(using)
@@ -52,6 +51,8 @@ def view(model_admin: Any, request: Any) -> Any:
         "zone": zone_name(),
         "day": timeline.day(ahead.load, local),
         "week": timeline.week(ahead.load, local),
+        "busiest_of_day": timeline.busiest(ahead.load, 24 * 60, local),
+        "busiest_of_week": timeline.busiest(ahead.load, load.WEEK, local),
         "peaks": [
             (f"{local(at):%Y-%m-%d %H:%M}", timeline.runs(count)) for at, count in ahead.load.peaks(5) if count >= 1
         ],

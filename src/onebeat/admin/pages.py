@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.db import router
 from django.forms import Media
+from django.urls import reverse
 
 from onebeat.admin.listing import BoundedPaginator
-from onebeat.admin.words import time_tag
+from onebeat.admin.words import shown, time_tag, zone_name
 from onebeat.models import TaskState
-from onebeat.store import beats, migrated, vendors
+from onebeat.store import beats, migrated, pauses, vendors
 
 if TYPE_CHECKING:
     AnyAdmin = admin.ModelAdmin[Any]
@@ -25,14 +26,15 @@ SILENCE = timedelta(minutes=1)
 
 def alarm(request: Any) -> dict[str, Any] | None:
     """What the banner says: that `migrate` has yet to run, or when a scheduler was last seen, if that is too long ago
-    for tasks to run. None if one is at work.
+    for tasks to run, or that everything is paused. None if all is well.
     """
     using = router.db_for_read(TaskState)
     if not migrated.complete(using):
         return {"lacking": True}
     now, seen = vendors.now(using), beats.last_seen(using)
     if seen is not None and now - seen <= SILENCE:
-        return None
+        everything = pauses.global_pause(using, now)
+        return {"paused": everything, "until": shown(everything.until), "zone": zone_name()} if everything else None
     return {"seen": seen, "seen_tag": time_tag(seen, now)}
 
 
@@ -65,6 +67,11 @@ class OurAdmin(AnyAdmin):
     def history_view(self, request: Any, object_id: Any, extra_context: Any = None) -> Any:
         """As Django's, with the banner."""
         return super().history_view(request, object_id, self._with_alarm(request, extra_context))
+
+    def url_of(self, name: str, *args: Any) -> str:
+        """The address of one of this admin's pages, also of a project's own class for a proxy of the model."""
+        full = f"admin:{self.opts.app_label}_{self.opts.model_name}_{name}"
+        return reverse(full, args=args, current_app=self.admin_site.name)
 
     def _with_alarm(self, request: Any, extra: Any) -> dict[str, Any]:
         return {"onebeat_alarm": alarm(request), **(extra or {})}

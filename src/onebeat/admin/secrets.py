@@ -14,8 +14,7 @@ MASK = "********"
 
 def words() -> tuple[str, ...]:
     """What marks a key as secret: any of these words in it, in any letter case."""
-    given = getattr(current(), "secret_words", "")
-    return tuple(word for word in str(given).lower().replace(",", " ").split() if word)
+    return tuple(current().secret_words.lower().replace(",", " ").split())
 
 
 def read(text: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib import admin
 from django.http import HttpResponse, HttpResponseForbidden, HttpResponseNotAllowed
 from django.shortcuts import render
-from django.urls import path, reverse
+from django.urls import path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 else:
     OptionsInline = admin.StackedInline
 
-_NAME = "django_celery_beat_periodictask"
-
 
 class TaskOptionsInline(OptionsInline):
     """The policies and the pause of the task. Left untouched it makes no row: the defaults hold."""
@@ -43,7 +41,7 @@ class TaskOptionsInline(OptionsInline):
     max_num = 1
     can_delete = False
     fields = (
-        *("missed", "grace_seconds", "jitter_seconds"),
+        *("missed", "grace_seconds", "overlap", "overlap_limit_seconds", "jitter_seconds"),
         *("paused", "paused_until", "paused_why", "paused_by"),
         *("tags", "extra"),
     )
@@ -138,15 +136,10 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
                 setattr(task, name, secrets.masked(getattr(task, name)))
         return task
 
-    def get_form(self, request: Any, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        """As Django's; the task of the form is the one that `preview` shows."""
-        request.onebeat_object = obj
-        return super().get_form(request, obj, change, **kwargs)
-
     @admin.display(description=_("preview"))
     def preview(self, task: Any) -> SafeString:
         """What the schedule means; kept up to date by our script while somebody types."""
-        url = reverse(f"admin:{_NAME}_preview", current_app=self.admin_site.name)
+        url = self.url_of("preview")
         found = preview.of_task(task or PeriodicTask(), "", self.get_queryset_db())
         content = render(None, "onebeat/preview.html", {"preview": found}).content.decode()
         return format_html(
@@ -162,11 +155,11 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
 
     def get_urls(self) -> Any:
         """Django's and ours."""
-        view = self.admin_site.admin_view
+        view, own = self.admin_site.admin_view, f"{self.opts.app_label}_{self.opts.model_name}"
         return [
-            path("preview/", view(self.preview_view), name=f"{_NAME}_preview"),
-            path("overview/", view(self.overview_view), name=f"{_NAME}_overview"),
-            path("<path:object_id>/act/<slug:name>/", view(self.act_view), name=f"{_NAME}_act"),
+            path("preview/", view(self.preview_view), name=f"{own}_preview"),
+            path("overview/", view(self.overview_view), name=f"{own}_overview"),
+            path("<path:object_id>/act/<slug:name>/", view(self.act_view), name=f"{own}_act"),
             *super().get_urls(),
         ]
 

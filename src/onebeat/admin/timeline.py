@@ -26,6 +26,15 @@ def week(load: Load, local: Callable[[datetime], datetime]) -> SafeString:
     return _chart(load, 7 * 24 * 60, 60, local, _days(load, local))
 
 
+def busiest(load: Load, minutes: int, local: Callable[[datetime], datetime]) -> str:
+    """The busiest of the coming minutes, in words."""
+    top = max(load.counts[:minutes], default=0.0)
+    if not top:
+        return gettext("nothing is to come")
+    at = local(load.start + load.counts.index(top) * MINUTE)
+    return gettext("Busiest minute: %(time)s with %(runs)s runs") % {"time": f"{at:%Y-%m-%d %H:%M}", "runs": runs(top)}
+
+
 def runs(number: float) -> str:
     """A number of runs, some of which may be shares of a minute."""
     return "<1" if 0 < number < 1 else f"{math.ceil(number - 1e-9)}"
@@ -67,12 +76,12 @@ def _chart(
         (
             (f"{_LEFT + at / bucket * step:.1f}", _TOP + room, _TOP + room + 5, _HEIGHT - 4, text)
             for at, text in ticks
-            if at <= minutes - bucket
+            if at <= minutes * 0.95  # a text further on would be cut off
         ),
     )
     return format_html(
         '<svg class="ob-load" role="img" aria-label="{}" viewBox="0 0 {} {}">{}{}{}{}</svg>',
-        _summary(load, bars, bucket, top, peak, local),
+        busiest(load, minutes, local),
         *(_WIDTH, _HEIGHT, scale, axis, drawn, _marker(load, top, peak, bucket, step, local)),
     )
 
@@ -88,15 +97,6 @@ def _marker(
     if left > _WIDTH * 0.8:
         return format_html('<text x="{}" y="{}" text-anchor="end">{}</text>', f"{left:.1f}", _TOP - 6, text)
     return format_html('<text x="{}" y="{}">{}</text>', f"{left:.1f}", _TOP - 6, text)
-
-
-def _summary(
-    load: Load, bars: list[float], bucket: int, top: float, peak: int, local: Callable[[datetime], datetime]
-) -> str:
-    if peak < 0:
-        return gettext("nothing is to come")
-    at = local(_busiest_minute(load, peak, bucket))
-    return gettext("Busiest minute: %(time)s with %(runs)s runs") % {"time": f"{at:%Y-%m-%d %H:%M}", "runs": runs(top)}
 
 
 def _busiest_minute(load: Load, peak: int, bucket: int) -> datetime:

@@ -44,6 +44,16 @@ def schedule_words(schedule: Any) -> str:
         return str(schedule)
 
 
+def schedule_raw(schedule: Any) -> str:
+    """The five fields of a crontab row as they are written; empty where its words are those fields already, and for the
+    other kinds, whose words say it all.
+    """
+    if not isinstance(schedule, CrontabSchedule):
+        return ""
+    text = " ".join(str(value) for value in schedule.value()[:5])
+    return "" if schedule_words(schedule).startswith(text) else text
+
+
 class WithReadings:
     """Mixed into the admin of rows that lead to crontabs: what Celery made of those that were taken over is looked up
     once for a page of the list.
@@ -55,21 +65,6 @@ class WithReadings:
         rows = [row if isinstance(row, CrontabSchedule) else row.crontab for row in page.result_list]
         look_up(page.queryset.db, [row for row in rows if row is not None])
         return page
-
-
-def schedule_raw(schedule: Any) -> str:
-    """The five fields of a crontab row as they are written; empty where its words are those fields already, and for the
-    other kinds, whose words say it all.
-    """
-    if not isinstance(schedule, CrontabSchedule):
-        return ""
-    text = " ".join(str(value) for value in schedule.value()[:5])
-    return "" if schedule_words(schedule).startswith(text) else text
-
-
-def task_words(task: PeriodicTask) -> str:
-    """The schedule of a task in words. A broken row may have none, or several: each is named."""
-    return ", ".join(schedule_words(row) for row in schedules_of(task))
 
 
 def schedules_of(task: PeriodicTask) -> list[Any]:
@@ -142,6 +137,14 @@ def time_tag(instant: datetime | None, now: datetime) -> SafeString | None:
         '<time class="ob-time" datetime="{}" title="{}">{}<span class="ob-hidden">, {}</span></time>',
         instant.isoformat(), exact, relative(instant, now), exact,
     )  # fmt: skip
+
+
+def two(first: str, second: str, tag: str = "span") -> SafeString:
+    """A cell of two lines, the second small and quiet; `code` as its tag for what is written for machines."""
+    if not second:
+        return format_html("{}", first)
+    small = format_html("<code>{}</code>", second) if tag == "code" else format_html("{}", second)
+    return format_html('{}<div class="ob-quiet ob-small">{}</div>', first, small)
 
 
 def instant(name: str, label: Any) -> Callable[[Any, Any], str | None]:

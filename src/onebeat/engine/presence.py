@@ -25,6 +25,7 @@ class Presence:
         self.refused = False
         #: How many messages could not be handed over since the process started.
         self.failed = 0
+        self._held = False
         self._beat: int | None = None
         self._able_since: datetime | None = None
         self._any_able_since: datetime | None = None
@@ -39,10 +40,12 @@ class Presence:
             self._beat = beats.register(self.using)
         return self._beat
 
-    def seen(self, now: datetime, ready: bool, failing_since: datetime | None = None) -> None:
+    def seen(self, now: datetime, ready: bool, failing_since: datetime | None = None, *, held: bool = False) -> None:
         """A tick begins, and the broker answers or not. A gap between ticks longer than `away` breaks the record, and
-        so does a broker that has answered and taken nothing for so long."""
+        so does a broker that has answered and taken nothing for so long. `held`: it sends nothing because another beat
+        does, which is no outage."""
         before, last = self._able_since, self._seen
+        was_held, self._held = self._held, held
         self.refused = failing_since is not None and now - failing_since > self.away
         if not ready or self.refused:
             self._able_since = None
@@ -51,7 +54,7 @@ class Presence:
         self._seen = now
         changed = before != self._able_since
         if changed or self._reported is None or now - self._reported >= _REPORT:
-            if changed and self._able_since is not None:
+            if changed and self._able_since is not None and not was_held:
                 self._able_again(now, before, last)
             if not self._report():
                 self._beat = beats.register(self.using)  # somebody tidied up while this process was suspended

@@ -103,7 +103,7 @@ class Engine:
             )
         held = self._rivals.step(now)
         # A time that passes while another beat sends is nobody's to be late with.
-        self.presence.seen(now, ready and not held, self._failing_since)
+        self.presence.seen(now, ready and not held, self._failing_since, held=held)
         self._plan()
         if ready and not held:
             more = self._work(now)

@@ -137,6 +137,8 @@ class TaskOptions(models.Model):
         self.tags = ",".join(sorted(split_tags(self.tags)))
         if self.paused != (self.paused_at is not None):
             self.paused_at = vendors.now(using) if self.paused else None
+        if kwargs.get("update_fields") is not None and "paused" in kwargs["update_fields"]:
+            kwargs["update_fields"] = {*kwargs["update_fields"], "paused_at"}
         with transaction.atomic(using=using):
             super().save(*args, **kwargs)
             hints.changed(using, "task", [self.task_id])

@@ -71,14 +71,16 @@ def key_of(using: str, name: str) -> int | None:
 
 
 def move(using: str, found: Found, at: datetime) -> bool:
-    """Give a held task another instant. Returns False if it has run, or had its verdict at that instant, or waits for
-    it already."""
-    if found.state not in _OPEN or at == found.mark or (found.state == "waiting" and found.at == at):
+    """Give a held task another instant. Returns False if it has run, or had a verdict at that instant or after it, or
+    waits for it already."""
+    decided = found.mark is not None and at <= found.mark
+    if found.state not in _OPEN or decided or (found.state == "waiting" and found.at == at):
         return False
     ((schedule, _),) = onceoff.clocked(using, [at]).values()
     # That it was taken back at this instant once is no verdict on the run that is asked for now.
     before = Occurrence.objects.using(using).filter(task_id=found.task.pk, due_at=at, run=0, reason=CANCELLED)
-    before.update(reason="edited")
+    for key in before.values_list("pk", flat=True):  # by its key: MySQL would lock the gap if there is none
+        Occurrence.objects.using(using).filter(pk=key).update(reason="edited")
     PeriodicTask.objects.using(using).filter(pk=found.task.pk).update(clocked=schedule, enabled=True)
     return True
 
@@ -135,5 +137,6 @@ def _times(using: str, schedules: set[int]) -> dict[int, datetime]:
         clocks = ClockedSchedule._base_manager.using(using).filter(pk__in=part)
         found |= dict(clocks.values_list("pk", "clocked_time"))
         if len(found) < len(part) and vendors.connection(using).vendor == "mysql":  # younger than the snapshot
-            found |= dict(clocks.select_for_update().values_list("pk", "clocked_time"))
+            for key in set(part) - found.keys():  # one by one, as a locking read of many may scan
+                found |= dict(clocks.filter(pk=key).select_for_update().values_list("pk", "clocked_time"))
     return found

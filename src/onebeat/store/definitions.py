@@ -37,7 +37,7 @@ _FIELDS: tuple[Any, ...] = (
     *("onebeat_options__overlap", "onebeat_options__overlap_limit_seconds"),
     *("onebeat_options__paused", "onebeat_options__paused_until"),
     *("onebeat_options__paused_by", "onebeat_options__paused_why"),
-    "onebeat_options__extra",
+    *("onebeat_options__extra", "date_changed"),
 )
 
 #: The values that a plan depends on, in the order of `TaskState`'s columns of the same names.
@@ -96,6 +96,7 @@ class Definition:
     policy: Policy
     #: More options of the message, as JSON text.
     extra: str = "{}"
+    date_changed: datetime | None = None
     #: Why the row could not even be read; then only `id` and `name` are its own.
     broken: str = ""
     #: Who paused it, and why.
@@ -224,9 +225,9 @@ def _definition(row: tuple[Any, ...]) -> Definition:
     option = row[33:43]
     chosen = DEFAULT if option[0] is None else policy(*option[1:8])
     noted = {} if option[0] is None else {"paused_by": option[8], "paused_why": option[9]}
-    one = Definition(*row[:27], row[27:33], chosen, row[-1] or "{}", **noted)  # type: ignore[call-arg]
+    one = Definition(*row[:27], row[27:33], chosen, row[43] or "{}", row[44], **noted)  # type: ignore[call-arg]
     one.copied()
-    for value in (one.expires, one.start_time, one.last_run_at, one.clocked_time):
+    for value in (one.expires, one.start_time, one.last_run_at, one.clocked_time, one.date_changed):
         if value is not None:
             to_utc(value)
     lives = timedelta(seconds=one.expire_seconds or 0)

@@ -102,9 +102,12 @@ def _named(using: str, names: Iterable[str]) -> list[PeriodicTask]:
     return [one for part in rows.portions(names) for one in rows.tasks(using).filter(name__in=part)]
 
 
-def _keyed(using: str, keys: Iterable[Any]) -> list[PeriodicTask]:
-    """Tasks whose keys MySQL has told, which a snapshot may not show: a read that locks sees them."""
-    return [one for part in rows.portions(keys) for one in rows.tasks(using).filter(pk__in=part).select_for_update()]
+def _keyed(using: str, keys: Sequence[Any]) -> list[PeriodicTask]:
+    """Tasks whose keys MySQL has told. Those that a snapshot does not show are read with a lock, one by one: a locking
+    read of many may scan, and wait for a row that somebody is inserting who waits for us."""
+    found = [one for part in rows.portions(keys) for one in rows.tasks(using).filter(pk__in=part)]
+    hidden = set(keys) - {one.pk for one in found}
+    return [*found, *(one for key in hidden for one in rows.tasks(using).select_for_update().filter(pk=key))]
 
 
 def _task(one: Wanted, schedule: int) -> PeriodicTask:

@@ -6,15 +6,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
+from django.db import models
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce
 
 from onebeat.core import catchup
 from onebeat.core import plan as rules
 from onebeat.core.recurrence import Recurrence
-from onebeat.models import Occurrence, TaskOptions
+from onebeat.models import Occurrence, TaskOptions, TaskState
 from onebeat.models.instants import UTCDateTimeField
 from onebeat.store import byhand, definitions, ledger, pauses, plan, rows, states
 from onebeat.store.definitions import BadDefinition, Definition
@@ -55,40 +56,83 @@ def resume(using: str, of: Named, catch_up: CatchUp, by: str, now: datetime) -> 
             definition, state = found.get(task), held.get(task)
             if definition is None or state is None:
                 continue
-            state = _pass(using, definition, state, now)
+            words = f"paused{pauses.words(definition.paused_by, definition.paused_why)}"
+            state = _pass(using, definition, state, definition.policy.paused_until or now, words, now)
             if catch_up != "none":
-                for instant in _passed(using, definition, state, begun, catch_up):
-                    byhand.ask(using, task, of[task], instant, now, f"caught up after a pause{_by(by)}")
+                _catch_up(using, definition, state, begun, catch_up, by, now)
         done += paused.update(paused=False, paused_until=None, paused_why="", paused_by="", paused_at=None)
     return done
 
 
-def _pass(using: str, definition: Definition, state: State, now: datetime) -> State:
-    """Record the times of a paused task up to now as skipped, as a scheduler would, and move its plan on."""
-    until = definition.policy.paused_until
+def pause_all(using: str, until: datetime | None, why: str, by: str) -> int:
+    """Pause everything, also what is made later. Returns how many tasks there are."""
+    pauses.pause_all(using, by=by, why=why, until=until)
+    return rows.tasks(using).count()
+
+
+def resume_all(using: str, catch_up: CatchUp, by: str, now: datetime) -> int:
+    """End the pause of everything; a task that is paused by itself stays so. Returns how many tasks it concerned."""
+    pause = pauses.global_pause(using, now)
+    if pause is not None:
+        due = TaskState.objects.using(using).filter(wake_at__lte=now)
+        ids = set(due.values_list("pk", flat=True))
+        if catch_up != "none":
+            skipped = _skipped(using).filter(last__gte=pause.since).order_by()
+            ids |= set(skipped.values_list("task_id", flat=True).distinct())
+        for part in rows.portions(ids):
+            held, found = states.hold(using, part), definitions.fetch(using, part)
+            for task in part:
+                definition, state = found.get(task), held.get(task)
+                if definition is None or state is None:
+                    continue
+                state = _pass(using, definition, state, pause.until or _FOR_EVER, pause.words(), now)
+                own = definition.policy.paused_until
+                if catch_up != "none" and (own is None or own <= now):
+                    _catch_up(using, definition, state, pause.since, catch_up, by, now)
+    return rows.tasks(using).count() if pauses.resume_all(using) and pause is not None else 0
+
+
+def _pass(using: str, definition: Definition, state: State, until: datetime, detail: str, now: datetime) -> State:
+    """Record the times up to now of a task that is paused until then as skipped, as a scheduler would, and move its
+    plan on."""
     recurrence = as_planned(definition, state)
-    if recurrence is None or state.due_at is None or state.due_at > now or until is None or until <= now:
+    if recurrence is None or state.due_at is None or state.due_at > now or until <= now:
         return state
     policy = replace(definition.policy, paused_until=_FOR_EVER)
     decision = catchup.decide(
         recurrence, state.due_at, now, policy, missed_before=now, expires=definition.ends(), one_off=definition.one_off
     )
-    whom = f"paused{pauses.words(definition.paused_by, definition.paused_why)}"
-    ledger.skip(using, [ledger.Skipped(definition, one, whom) for one in decision.skips], now)
+    ledger.skip(using, [ledger.Skipped(definition, one, detail) for one in decision.skips], now)
     after = plan.waiting(state, definition, recurrence, decision.due_at, now)
     after = replace(after, water_mark=max((one.last for one in decision.skips), default=state.water_mark))
     states.write(using, [after], plan=False)
     return after
 
 
+def _catch_up(
+    using: str,
+    definition: Definition,
+    state: State,
+    since: datetime | None,
+    catch_up: CatchUp,
+    by: str,
+    now: datetime,
+) -> None:
+    for instant in _passed(using, definition, state, since, catch_up):
+        byhand.ask(using, definition.id, definition.name, instant, now, f"caught up after a pause{_by(by)}")
+
+
+def _skipped(using: str) -> models.QuerySet[Any, Any]:
+    """The times that a pause has skipped, with the `last` of each range."""
+    skipped = Occurrence.objects.using(using).filter(run=0, state=Occurrence.State.SKIPPED, reason=catchup.PAUSED)
+    return skipped.annotate(last=Coalesce("through", "due_at"))
+
+
 def _passed(
     using: str, definition: Definition, state: State, since: datetime | None, catch_up: CatchUp
 ) -> list[datetime]:
     """The nominal times that a pause since then has skipped: the newest one, or all."""
-    skipped = Occurrence.objects.using(using).filter(
-        task_id=definition.id, run=0, state=Occurrence.State.SKIPPED, reason=catchup.PAUSED
-    )
-    ended = skipped.annotate(last=Coalesce("through", "due_at")).order_by("-due_at")
+    ended = _skipped(using).filter(task_id=definition.id).order_by("-due_at")
     ranges = list(
         (ended.filter(last__gte=since) if since else ended[:1]).values_list("due_at", "last")[:CATCH_UP_LIMIT]
     )
@@ -123,10 +167,12 @@ def as_planned(definition: Definition, state: State) -> Recurrence | None:
 def skip(using: str, task: int, at: datetime, why: str, by: str, now: datetime) -> bool:
     """Take one nominal time of a task out. Returns False if it was decided before.
 
-    Raises `ValueError` if the schedule has no such time, naming its neighbours.
+    Raises `ValueError` if the schedule has no such time, naming the next one, or if the task cannot be planned.
     """
     state = states.hold(using, [task]).get(task)
-    definition = definitions.fetch(using, [task])[task]
+    definition = definitions.fetch(using, [task]).get(task) or definitions.gone(task)
+    if definition.broken:
+        raise BadDefinition(definition.broken)
     recurrence = definition.check(state.anchor if state else plan.noticed(using, [definition], now)[task].first)
     _on_schedule(definition, recurrence, at)
     if state is not None and state.water_mark is not None and at <= state.water_mark:

@@ -38,6 +38,8 @@ class Since:
     off: bool = False
     #: The first change after the last one that left it disabled: where a task that is enabled now begins anew.
     back: datetime | None = None
+    #: Whether a hint said so; else it is when somebody looked.
+    told: bool = True
 
     def joined(self, other: Since | None) -> Since:
         """This and what came before it."""
@@ -183,13 +185,16 @@ def noticed(using: str, found: Iterable[Definition], now: datetime) -> dict[int,
         known = since.get(one.id)
         if known and known.off and known.back is None and one.enabled:
             since[one.id] = replace(known, back=now)  # enabled again past the ORM
-    return {task: since.get(task, Since(now, now)) for task in users[Change.Kind.TASK]}
+    return {task: since.get(task, Since(now, now, told=False)) for task in users[Change.Kind.TASK]}
 
 
 def planned(definition: Definition, state: State | None, since: Since, now: datetime) -> State:
     """The state that a task's definition asks for; `state` is what was planned so far (None: the task is new here)."""
     # A task that is new here has its last run from django-celery-beat.
     last_run = definition.last_run_at and (to_utc if state else from_their_run)(definition.last_run_at)
+    if state is None and not since.told and definition.date_changed:
+        # It stood there before anybody looked. One that never ran waits since its last edit, as django-celery-beat says.
+        since = replace(since, first=min(since.first, to_utc(definition.date_changed)))
     anchor = state.anchor if state else last_run or since.first
     after = State(
         task=definition.id,

@@ -1,9 +1,10 @@
 """Another beat on the same tables, such as the old one that nobody stopped: suspected by what it writes, proved by a
 bait, and told to all schedulers by one fact.
 
-The bait is a task that has expired. django-celery-beat disables an expired task when it reads it, and sends nothing;
-onebeat leaves it alone. So if a bait that was made a moment ago is disabled, there is another beat: no other evidence
-would be enough to stop sending. docs/adr/0019-two-beats.md has the reasons.
+The bait is an enabled one-off with a run to its name. django-celery-beat, from 2.0 on, disables such a task when it
+reads it, and sends nothing; to onebeat it came finished, and is left alone. So if a bait that was made a moment ago is
+disabled, there is another beat: no other evidence would be enough to stop sending. docs/adr/0019-two-beats.md has the
+reasons.
 """
 
 from __future__ import annotations
@@ -133,10 +134,9 @@ class Rivals:
     def _lay(self, now: datetime) -> None:
         try:
             with vendors.short_transaction(self.using):
-                past = from_utc(now - timedelta(days=1))
                 schedule, _ = IntervalSchedule.objects.using(self.using).get_or_create(every=_EVERY, period="days")
                 PeriodicTask.objects.using(self.using).create(
-                    name=BAIT, task=BAIT, interval=schedule, expires=past,
+                    name=BAIT, task=BAIT, interval=schedule, one_off=True, total_run_count=1,
                     description="Made by onebeat for some seconds. A beat that disables it is not onebeat.",
                 )  # fmt: skip
         except IntegrityError:  # another scheduler has laid it, and will tell

@@ -219,21 +219,27 @@ def insert_or_lose(
     """
     link = connection(using)
     lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
-    if link.vendor == "postgresql" and isinstance(columns, Mapping):
-        source, param = _recordset(link, columns, rows)
-        names = quoted(using, *columns)
-        sql = f"INSERT INTO {quoted(using, table)} ({names}) SELECT {names} FROM {source}"
-        with link.cursor() as cursor:
-            cursor.execute(sql + lose, [param])
-        return
-    one = "(" + ", ".join(["%s"] * len(columns)) + ")"
-    sql = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) VALUES "
     if link.vendor == "mysql":
         first = quoted(using, unique[0])
         lose = f" ON DUPLICATE KEY UPDATE {first} = {first}"
     with link.cursor() as cursor:
-        for part in _parts(link, rows, len(columns)):
-            cursor.execute(sql + ", ".join([one] * len(part)) + lose, [value for row in part for value in row])
+        for sql, params in _inserts(using, table, columns, rows):
+            cursor.execute(sql + lose, params)
+
+
+def _inserts(
+    using: str, table: str, columns: Sequence[str] | Mapping[str, str], rows: Sequence[Row]
+) -> Iterator[tuple[str, list[Any]]]:
+    """The statements that insert `rows`, each with its parameters and open for a tail."""
+    link, names = connection(using), quoted(using, *columns)
+    into = f"INSERT INTO {quoted(using, table)} ({names})"
+    if link.vendor == "postgresql" and isinstance(columns, Mapping):
+        source, param = _recordset(link, columns, rows)
+        yield f"{into} SELECT {names} FROM {source}", [param]
+        return
+    one = "(" + ", ".join(["%s"] * len(columns)) + ")"
+    for part in _parts(link, rows, len(columns)):
+        yield f"{into} VALUES {', '.join([one] * len(part))}", [value for row in part for value in row]
 
 
 def _recordset(link: BaseDatabaseWrapper, columns: Mapping[str, str], rows: Sequence[Row]) -> tuple[str, str]:
@@ -298,19 +304,11 @@ def insert_or_find(
     at = names.index(unique)
     if link.vendor == "mysql":
         return {row[at]: insert_one_or_find(using, table, names, row, pk) for row in rows}
-    head = f"INSERT INTO {quoted(using, table)} ({quoted(using, *columns)}) "
     tail = f" ON CONFLICT DO NOTHING RETURNING {quoted(using, unique, pk)}"
-    if link.vendor == "postgresql":
-        source, param = _recordset(link, columns, rows)
-        statements = [(f"SELECT {quoted(using, *columns)} FROM {source}", [param])]
-    else:
-        one = "(" + ", ".join(["%s"] * len(columns)) + ")"
-        parts = list(_parts(link, rows, len(columns)))
-        statements = [("VALUES " + ", ".join([one] * len(part)), [v for row in part for v in row]) for part in parts]
     found: dict[Any, tuple[Any, bool]] = {}
     with link.cursor() as cursor:
-        for sql, params in statements:
-            cursor.execute(head + sql + tail, params)
+        for sql, params in _inserts(using, table, columns, rows):
+            cursor.execute(sql + tail, params)
             found.update({value: (key, True) for value, key in cursor.fetchall()})
     return found
 

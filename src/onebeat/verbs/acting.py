@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from onebeat.store import byhand, pausing, rows, vendors
 from onebeat.store.byhand import Run
 from onebeat.store.pausing import CatchUp
-from onebeat.verbs.base import One, Which, do, instant, task_of, tasks_of, who_is
+from onebeat.verbs.base import All, One, Which, do, instant, task_of, tasks_of, who_is
 
 
 def pause(
@@ -21,16 +21,20 @@ def pause(
     """Send nothing of a task (by its name), of all with a tag, or of `ALL`, until resumed.
 
     `until`: the pause ends by itself then: an aware datetime, or a timedelta from now. Times that pass in the pause are
-    recorded as skipped, with their reason. Seen by schedulers within their poll interval. Returns how many tasks it
-    paused. Raises `UnknownTask`.
+    recorded as skipped, with their reason. Seen by schedulers within their poll interval. The pause of `ALL` is one of
+    its own, beside those of single tasks, and holds for tasks that are made later. Returns how many tasks it paused.
+    Raises `UnknownTask`.
     """
 
     def work(alias: str) -> int:
         now = vendors.now(alias)
         end = None if until is None else instant("until", until, now)
-        of = tasks_of(alias, which)
-        pausing.pause(alias, of, end, why, who_is(by), now)
-        rows.record(alias, "pause", of, who_is(by), why, f"until {end.isoformat()}" if end else "", now)
+        who, detail = who_is(by), f"until {end.isoformat()}" if end else ""
+        of = None if isinstance(which, All) else tasks_of(alias, which)
+        rows.record(alias, "pause", of, who, why, detail, now)
+        if of is None:
+            return pausing.pause_all(alias, end, why, who)
+        pausing.pause(alias, of, end, why, who, now)
         return len(of)
 
     return do(using, work)
@@ -44,7 +48,7 @@ def resume(
     by: object = None,
     using: str | None = None,
 ) -> int:
-    """End the pause of a task, of all with a tag, or of `ALL`. Returns how many were paused.
+    """End the pause of a task, of all with a tag, or the one of `ALL`. Returns how many were paused.
 
     `catch_up`: what becomes of the times that the pause has skipped: "none" leaves them skipped, "latest" runs the
     newest one, "all" runs each, up to 1,000 of a task. They run as numbers of their own beside the record of the skip,
@@ -54,10 +58,12 @@ def resume(
         raise ValueError(f'catch_up: "none", "latest" or "all" is needed, not {catch_up!r}')
 
     def work(alias: str) -> int:
-        now, of = vendors.now(alias), tasks_of(alias, which)
-        done = pausing.resume(alias, of, catch_up, who_is(by), now)
-        rows.record(alias, "resume", of, who_is(by), why, f"catch_up {catch_up}", now)
-        return done
+        now, who = vendors.now(alias), who_is(by)
+        of = None if isinstance(which, All) else tasks_of(alias, which)
+        rows.record(alias, "resume", of, who, why, f"catch_up {catch_up}", now)
+        if of is None:
+            return pausing.resume_all(alias, catch_up, who, now)
+        return pausing.resume(alias, of, catch_up, who, now)
 
     return do(using, work)
 

@@ -76,10 +76,8 @@ def task_of(using: str, one: One) -> tuple[int, str]:
     raise TypeError(f"a task is meant by its name or its saved object, not by {one!r}")
 
 
-def tasks_of(using: str, which: Which) -> Named:
+def tasks_of(using: str, which: str | PeriodicTask | Tag) -> Named:
     """The tasks that are meant, by key. Raises `UnknownTask`."""
-    if isinstance(which, All):
-        return dict(rows.tasks(using).values_list("pk", "name"))
     if isinstance(which, Tag):
         return rows.tagged(using, which.name)
     return dict([task_of(using, which)])

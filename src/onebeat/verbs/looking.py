@@ -1,13 +1,15 @@
-"""What is coming."""
+"""What is coming, and what became of what was to come."""
 
 from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from onebeat.store import explain as verdicts
 from onebeat.store import upcoming as ahead
 from onebeat.store import vendors
 from onebeat.store.upcoming import Upcoming
-from onebeat.verbs.base import ALL, All, Which, alias_of, instant, tasks_of
+from onebeat.store.verdicts import Verdict
+from onebeat.verbs.base import ALL, All, One, Which, alias_of, instant, tasks_of
 
 
 def upcoming(
@@ -30,3 +32,13 @@ def upcoming(
     end = None if until is None else instant("until", until, now)
     of = None if isinstance(which, All) else tasks_of(alias, which)
     return ahead.upcoming(alias, of, count, end, now)
+
+
+def explain(one: One, when: datetime, *, using: str | None = None) -> Verdict:
+    """What became of a task at `when` (aware), or will, and why: `.sentence` for people, `.kind` and `.facts`.
+
+    Of a deleted task the name leads to what the ledger still has. Raises `UnknownTask`, and `ValueError` for a naive
+    `when`.
+    """
+    alias = alias_of(using)
+    return verdicts.explain(alias, one, instant("when", when, vendors.now(alias)))

@@ -146,6 +146,9 @@ def _once(using: str, items: Sequence[Wanted], if_exists: IfExists, by: str) -> 
     at = [instant("at", one.at, now) for one in items]
     asked: dict[str, tuple[Wanted, datetime]] = {}
     for one, when in zip(items, at, strict=True):
+        ends = one.columns.get("expires")
+        if ends is not None and ends < when:
+            raise ValueError(f"expires: {ends.isoformat()} is before the run of {one.key!r} at {when.isoformat()}")
         asked.setdefault(one.key, (one, when))
     made = onceoff.make(using, asked, now)
     others = {

@@ -61,7 +61,9 @@ class Project:
         return found
 
     def _start(self, python: str, app: str, steps: tuple[Step, ...]) -> subprocess.Popen[str]:
-        env = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "ONEBEAT", "PYTHON"))}
+        env = {
+            name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "ONEBEAT", "PYTHON"))
+        }
         env |= {
             "PYTHONPATH": str(HERE),
             "DJANGO_SETTINGS_MODULE": "legacy.settings",
@@ -91,12 +93,13 @@ class Project:
 
     def tasks(self) -> dict[str, tuple[Any, ...]]:
         """Everything that a task's row says, by name; schedules by their values."""
-        joins = " ".join(
-            f"LEFT JOIN {PREFIX}{kind}schedule s_{kind} ON s_{kind}.id = t.{kind}_id" for kind in VALUES
-        )
+        joins = " ".join(f"LEFT JOIN {PREFIX}{kind}schedule s_{kind} ON s_{kind}.id = t.{kind}_id" for kind in VALUES)
         values = ", ".join(text.format(f"s_{kind}") for kind, text in VALUES.items())
         columns = ", ".join(f"t.{name}" for name in COLUMNS)
-        return {row[0]: row for row in self.rows(f"SELECT {columns}, {values} FROM {PREFIX}periodictask t {joins} ORDER BY 1")}
+        return {
+            row[0]: row
+            for row in self.rows(f"SELECT {columns}, {values} FROM {PREFIX}periodictask t {joins} ORDER BY 1")
+        }
 
     def clients(self) -> dict[str, list[tuple[Any, ...]]]:
         """The rows of others, each with the value of the schedule that it refers to."""

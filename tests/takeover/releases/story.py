@@ -43,16 +43,20 @@ FROM_LAST_CHANGE = {"interval, new", "crontab, new"}
 #: Without zones, django-celery-beat takes every naive time for UTC. onebeat takes those that people enter for what
 #: they are, wall-clock time of TIME_ZONE; the last run, which beat wrote, is UTC to both.
 TAKEN_FOR_UTC = {
-    *("interval, new", "interval, to start", "crontab, new", "clocked, past", "clocked, just passed"),
-    *("clocked, to come", "clocked, of a duplicate", "clocked, next week"),
+    *("interval, to start", "clocked, past", "clocked, just passed", "clocked, to come", "clocked, of a duplicate"),
+    "clocked, next week",
 }
 #: And it forgets the zones of crontabs: this one has midnight in UTC.
 ZONES_FORGOTTEN = {"crontab, every friday"}
-#: Until 2.5 only the message expires: it is sent, for the worker to throw it away.
+#: Until 2.5 only the message expires: it is sent, for the worker to throw it away. Later ones disable the task at its
+#: end, and onebeat records the turn before it as expired.
 MESSAGE_ENDS = {"interval, ended"}
 
 #: What `handback` says must not be left to it as it is, without zones.
-WRONG_THERE = {"clocked, next week"}
+WRONG_THERE = {
+    *("clocked, next week", "crontab, new", "crontab, ran", "crontab, overdue", "crontab, half read"),
+    "crontab, every friday",
+}
 
 #: What is sent from NOW to 12:09:30: the nominal times of each task, as onebeat says them.
 SENT = {

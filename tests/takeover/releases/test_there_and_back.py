@@ -30,9 +30,7 @@ CELLS = ALL if os.environ.get("ONEBEAT_TEST_RELEASES") == "all" else FEW
 
 
 @pytest.fixture(params=CELLS, ids=[f"{r}-{db}-{'zones' if tz else 'naive'}" for r, db, tz in CELLS])
-def cell(
-    request: pytest.FixtureRequest, python_of: Ask, redis: services.Broker
-) -> Iterator[tuple[str, bool, Project]]:
+def cell(request: pytest.FixtureRequest, python_of: Ask, redis: services.Broker) -> Iterator[tuple[str, bool, Project]]:
     """(release, USE_TZ, the project on a database of its own)"""
     release, database, use_tz = request.param
     try:
@@ -57,7 +55,7 @@ def test_there_and_back(cell: tuple[str, bool, Project]) -> None:
         ("plans",),
         ("readings",),
         ("rights",),
-        ("pages",),
+        ("pages", 1),
     )
     assert again == "No changes detected\n"
     assert project.counts() == story.LEFT
@@ -79,7 +77,12 @@ def test_there_and_back(cell: tuple[str, bool, Project]) -> None:
             assert ours == theirs or (isinstance(ours, str) and "Error" in theirs[0]), row
     assert story.CLOCK_CHANGES.keys() <= set(before.values())
 
-    edited, counted = project.onebeat(("edit", "onebeat", 0), ("beat", 0, 9.5))
+    edited, counted, told, *_ = project.onebeat(
+        ("edit", "onebeat", 0),
+        ("beat", 0, 9.5),
+        ("manage", 9.5, "onebeat", "handback", "--json"),
+        *way_back(release),
+    )
     sent = {name: [time[5:19].replace("T", " ") for time in times] for name, times in project.sent().items()}
     assert sent == story.SENT
     assert edited == ["onebeat, kept", "onebeat, once"]
@@ -87,14 +90,13 @@ def test_there_and_back(cell: tuple[str, bool, Project]) -> None:
         name: len(times) for name, times in sent.items() if name in tasks
     }
 
-    told, *_ = project.onebeat(("manage", 9.5, "onebeat", "handback", "--json"), *way_back(release))
     told = json.loads(told)
     assert told["tasks"] == len(project.tasks())
     assert {one["name"] for one in told["wrong"]} == (set() if use_tz else story.WRONG_THERE)
-    pages, edited, _ = project.before(("pages",), ("edit", "back", 9.5), ("beat", 9.5, 31))
+    pages, edited, _ = project.before(("pages", 5), ("edit", "back", 9.5), ("beat", 9.5, 31))
     assert {page: status for page, status in pages.items() if status != 200} == CLOSED
     assert edited == ["back, kept", "back, once"]
-    unlike = (story.MESSAGE_ENDS if release < "2.6" else set()) | (set() if use_tz else {"back, once"})
+    unlike = not_counted(release, use_tz)
     counts = {name: len(times) for name, times in project.sent().items()}
     assert {name: n for name, n in counts.items() if name not in unlike} == {
         name: n for name, n in story.BACK.items() if name not in unlike
@@ -119,10 +121,17 @@ def agree(planned: str, belief: Any) -> bool:
 
 
 def differences(release: str, use_tz: bool) -> set[str]:
+    """The tasks of which django-celery-beat says something else."""
     found = set() if release < "2.6" else story.FROM_LAST_CHANGE
     if not use_tz:
-        found = found | story.TAKEN_FOR_UTC | story.ZONES_FORGOTTEN
+        return found | story.TAKEN_FOR_UTC | story.ZONES_FORGOTTEN
     return found if release < "2.6" else found | story.MESSAGE_ENDS
+
+
+def not_counted(release: str, use_tz: bool) -> set[str]:
+    """Tasks that django-celery-beat itself treats otherwise after the way back than others of it do."""
+    found = story.MESSAGE_ENDS if release < "2.6" or not use_tz else set()
+    return found if use_tz else found | {"back, once"} | story.FROM_LAST_CHANGE
 
 
 def without_spelling(rows: Any) -> str:

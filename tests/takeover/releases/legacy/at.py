@@ -1,12 +1,12 @@
 """The instants of the story, and the one clock of a process."""
 
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta, timezone
 
 from django.conf import settings
 from django.utils.timezone import get_default_timezone
 
-UTC = UTC
+UTC = timezone.utc
 #: A Wednesday, 14:00 in Berlin: django-celery-beat has just been stopped.
 NOW = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 

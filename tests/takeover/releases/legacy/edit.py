@@ -1,4 +1,4 @@
-"""What people and their code do to the rows: insert, update, delete, by the models that are installed and by the admin."""
+"""What people and their code do to the rows: insert, update, delete, by the installed models and by the admin."""
 
 from django.contrib.auth.models import User
 from django.test import Client

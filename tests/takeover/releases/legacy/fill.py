@@ -130,7 +130,7 @@ def fill():
 
 def crontab(fields):
     names = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "timezone")
-    return CrontabSchedule.objects.create(**dict(zip(names, fields))).pk  # noqa: B905 - Python 3.8
+    return CrontabSchedule.objects.create(**dict(zip(names, fields))).pk
 
 
 def insert(table, **row):

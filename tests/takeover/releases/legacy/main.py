@@ -1,6 +1,7 @@
 """python -m legacy.main STEPS: runs steps in this process and prints their answers as one line of JSON, the last line.
 
-A step is [name, *arguments]: a function of ask, fill, edit or beat, or "manage" with a minute of the story and a command.
+A step is [name, *arguments]: a function of the modules below, or "manage" with a minute of the story
+and a command.
 """
 
 import io
@@ -13,7 +14,6 @@ import django
 def main(steps):
     django.setup()
     from django.core.management import call_command
-
     from legacy import ask, beat, edit, fill, write
     from legacy.at import at, pinned
 

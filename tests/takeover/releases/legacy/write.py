@@ -4,20 +4,21 @@ import random
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from django.db import IntegrityError, transaction
-
+from django.db import DatabaseError, IntegrityError, transaction
 from legacy.at import UTC, column
 
 #: SQLSTATE or MySQL's number.
 FOREIGN_KEY, TAKEN = {"23503", "1452"}, {"23505", "1062"}
+#: A deadlock, of which the database chose this one as the victim.
+DEADLOCK = {"40P01", "1213"}
 MODES = ("autocommit", "atomic", "task first", "atomic")
 #: The names of the instants that all of them want.
 INSTANTS = {str(n): datetime(2040, 1, 1, tzinfo=UTC) + timedelta(seconds=n) for n in range(20)}
 
 
 def write(index, stop):
-    """Until the file `stop` is there: find a clocked row as django-celery-beat's users do, or insert one without looking,
-    and a task for it. Returns which instant each task is for, and how many were refused for a row that was merged.
+    """Until the file `stop` is there: find a clocked row as its users do, or insert one without looking, and a task for
+    it. Returns which instant each task is for, and how many were refused, to be tried again.
     """
     from django_celery_beat.models import PeriodicTask
 
@@ -27,7 +28,7 @@ def write(index, stop):
     # Some more after the stop, so that every writer meets the constraint too.
     while after < 5:
         after += Path(stop).exists()
-        instant, name = dice.choice(sorted(INSTANTS)), "{} {}".format(index, number)
+        instant, name = dice.choice(sorted(INSTANTS)), f"{index} {number}"
         try:
             if mode == "autocommit":
                 task(name, instant, dice)
@@ -37,8 +38,8 @@ def write(index, stop):
                         mine = dice.choice(sorted(written))
                         PeriodicTask.objects.filter(name=mine).update(total_run_count=1)
                     task(name, instant, dice)
-        except IntegrityError as error:
-            if code(error) not in FOREIGN_KEY:
+        except DatabaseError as error:
+            if code(error) not in FOREIGN_KEY | DEADLOCK:
                 raise
             refused += 1
             continue
