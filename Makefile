@@ -8,12 +8,12 @@ PYTEST_ARGS ?=
 MARK ?=
 # Many tests wait for processes: two files at a time, also on one core.
 WORKERS ?= 2
-CODE := $(wildcard src tests examples benchmarks)
+CODE := $(wildcard src tests examples benchmarks docs/reference/build.py)
 LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help .venv test lint typing demo demo-admin bench screenshots oracle test-matrix test-releases test-clients lock clean
+.PHONY: help .venv test lint typing demo demo-admin bench reference screenshots oracle test-matrix test-releases test-clients lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -23,6 +23,7 @@ help:
 	@echo 'make typing       pyright on what users see (make lint has mypy on it)'
 	@echo 'make bench        the benchmark; SHORT=1 for a few minutes of it, SIZES=10000 for at most so many tasks'
 	@echo 'make screenshots  the pictures in docs/screenshots, of the admin as it is now'
+	@echo 'make reference    docs/reference, written again from the docstrings'
 	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make test-releases  there and back with every release of django-celery-beat on every database'
@@ -76,6 +77,9 @@ bench: .venv/installed
 
 screenshots: .venv/installed
 	$(BIN)/python -m pytest --timeout 600 tests/admin/shots.py
+
+reference: .venv/installed
+	$(BIN)/python docs/reference/build.py
 
 oracle: .venv/installed
 	ONEBEAT_ORACLE_ROUNDS=40000 $(BIN)/python -m pytest --timeout 3600 tests/core/test_oracle.py

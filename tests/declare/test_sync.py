@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from celery.schedules import crontab
+from django.core import mail
 from django.core.management import call_command
 
 from onebeat.core import clock
@@ -270,8 +271,10 @@ def test_a_broken_module_leaves_the_tasks_as_they_are(
     assert row().enabled and caplog.text.count("in shop/schedules.py") == 1
 
 
-def test_migrate_syncs_and_flush_does_not(bench: Bench, code: Code) -> None:
+def test_migrate_syncs_and_flush_does_not(bench: Bench, code: Code, monkeypatch: pytest.MonkeyPatch) -> None:
     code(one("t"), apply=False, settings={"s": {"task": ADD, "schedule": 60}})
+    call_command("migrate", verbosity=0)  # of a test's database
+    monkeypatch.delattr(mail, "outbox")
     starting.after_migrate(using="default")  # as `flush` sends it
     assert not PeriodicTask.objects.exists()
     call_command("migrate", verbosity=0)
@@ -283,6 +286,7 @@ def test_a_process_without_the_app_cannot_tell_what_left_the_settings(
 ) -> None:
     code(settings={"s": {"task": ADD, "schedule": 60}})
     assert starting.project_app() is not None
+    monkeypatch.delattr(mail, "outbox")
     monkeypatch.setattr(app, "main", "default")  # as that of Celery's own, made when nobody has made one
     code(apply=False)
     call_command("migrate", verbosity=0)
