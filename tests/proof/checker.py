@@ -239,7 +239,7 @@ class _Checker:
             return "missed, and the policy skips"
         if reign.missed == "latest" and not reign.one_off:
             later = bisect_right(reign.times, row.due_at)
-            if later < len(reign.times) and reign.times[later] < away - slack - reign.jitter:
+            if later < len(reign.times) and reign.times[later] < away - slack - self.history.terms.away - reign.jitter:
                 return f"missed, and {reign.times[later]} was missed as well"
         return ""
 

@@ -33,8 +33,9 @@ class Faults:
 
     def surely_away(self, instant: datetime) -> datetime | None:
         """If at this instant no scheduler can have been able to send, and for long: until when that lasted."""
-        slack = self.terms.slack
-        return next((ended for began, ended in self._surely if began + slack < instant < ended - slack), None)
+        # Nobody is away before it has lasted, and what is a little late stays late.
+        first, last = self.terms.slack, self.terms.slack + self.terms.away
+        return next((ended for began, ended in self._surely if began + first < instant < ended - last), None)
 
     def touched(self, one: Arrival) -> bool:
         """Whether the scheduler of this message had a trouble that may make a second one of it (promise 4)."""

@@ -13,8 +13,9 @@ from onebeat.conf import Settings
 from onebeat.models import Occurrence
 from tests.proof.checker import check
 from tests.proof.history import Fault, Finding, History, Row, Terms, Trouble
+from tests.proof.simulation.crons import CHANGES
 from tests.proof.simulation.faulty import Hit, watched
-from tests.proof.simulation.wanted import CHANGES, Wanted
+from tests.proof.simulation.wanted import Wanted
 from tests.proof.simulation.world import Scheduler, World, govern
 
 #: How long things go wrong, and how long everybody is left in peace afterwards.
@@ -124,7 +125,7 @@ class Scenario:
     def _outage(self) -> None:
         """The broker or the database is not itself for a while, for all."""
         world, broker = self.world, self.world.broker
-        lasts = seconds(self.rng.choice([1, 5, 11, 30]))
+        lasts = seconds(self.rng.choice([1, 5, 11, 45]))
         name = f"task {self.rng.randrange(len(self.tasks))}"
 
         def away(on: bool) -> None:

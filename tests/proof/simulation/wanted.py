@@ -5,47 +5,19 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
-from functools import cache
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
 
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, TaskOptions
-from tests.core.oracle import Drawn, runs, window
 from tests.proof.history import Reign
+from tests.proof.simulation.crons import ZONE, cron_times
 from tests.proof.simulation.world import World
 
-ZONE = "Europe/Paris"
-#: Near these a history may begin: the clocks go forward, back, and stay as they are.
-CHANGES = (
-    datetime(2026, 3, 29, 1, tzinfo=UTC),
-    datetime(2026, 10, 25, 1, tzinfo=UTC),
-    datetime(2026, 6, 10, 1, tzinfo=UTC),
-)
 #: A change past the ORM is seen when the task is due, or by the sweep of whoever is able to make it.
 SEEN = timedelta(seconds=60)
 TASK = "django_celery_beat_periodictask"
-
-
-def _every_day(wall: datetime) -> bool:
-    return True
-
-
-def _drawn(minute: str, hour: str) -> Drawn:
-    def numbers(text: str, size: int) -> frozenset[int]:
-        start, _, step = text.partition("/")
-        first, _, last = start.partition("-")
-        whole = range(size) if first == "*" else range(int(first), int(last or first) + 1)
-        return frozenset(whole[:: int(step or 1)])
-
-    return Drawn((minute, hour, "*", "*", "*"), numbers(minute, 60), numbers(hour, 24), (_every_day,) * 3)
-
-
-@cache
-def cron_times(minute: str, hour: str, middle: datetime) -> tuple[datetime, ...]:
-    """Every run around `middle`, by a look at each minute."""
-    return tuple(runs(_drawn(minute, hour), window(ZONE, middle)))
 
 
 @dataclass
