@@ -52,7 +52,8 @@ class Verdict:
     ran_twice: int
     unexplained: int
     silence: float
-    findings: list[Finding]
+    #: What the checker found, or why the cell could not be carried out.
+    findings: list[Finding | str]
 
     @property
     def broken(self) -> bool:
@@ -69,6 +70,8 @@ class Cell:
     shift: timedelta = timedelta(0)
     database: Proxy | None = None
     broker: Proxy | None = None
+    #: The worker stands still while things go wrong, so that what is recovered is sent again: it finds both copies.
+    worker_waits: bool = False
     rng: Random = field(default_factory=lambda: Random(1))
     schedulers: list[Process] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -93,7 +96,7 @@ class Cell:
         self.began = self.now() - timedelta(seconds=1)
         celery = {"CELERY_IMPORTS": ["tests.proof.guarded"], "CELERY_BROKER_CONNECTION_MAX_RETRIES": None}
         env = {"ONEBEAT_TEST_LOG": str(self.log), "ONEBEAT_TEST_CELERY": json.dumps(celery)}
-        options = ("-P", "solo", "-l", "info", "--without-mingle", "--without-gossip", "-n", f"chaos-{self.name}@here")
+        options = ("-P", "solo", "-l", "info", "--without-mingle", "--without-gossip", "-n", f"{fleet.post.queue}@here")
         worker = ("-m", "celery", "-A", "tests.project.celery", "worker", *options)
         self.worker = fleet.spawn(fleet.environment(**env), *worker)
         self.schedulers = [self.start(order) for order in self.orders]
@@ -151,11 +154,16 @@ class Cell:
 
     def give_work(self, one_offs: int, over: float, *, crons: bool = False) -> None:
         self.made = self.fleet.make(work.make, one_offs, over, crons)
+        if self.worker_waits:
+            self.worker.send_signal(signal.SIGSTOP)
         self.edits = self._pool.submit(self.fleet.make, work.edit, 8, 1.5)
 
     def finish(self) -> None:
         """Let everything come to its end, and stop."""
         assert self.edits is not None
+        # What was claimed when the last fault ended is sent again before the worker can say that it has it.
+        eventually(lambda: not self._lost(), LIMIT, f"recovery on {self.fleet.place}")
+        self.worker.send_signal(signal.SIGCONT)
         self._edited = [*self.edits.result(LIMIT)]
         before = len(self._sent("latest"))
         eventually(lambda: len(self._sent("latest")) >= before + 2, LIMIT, f"regular runs on {self.fleet.place}")
@@ -174,6 +182,10 @@ class Cell:
 
     def _sent(self, task: str) -> list[Any]:
         return self.ask(f"SELECT id FROM onebeat_occurrence WHERE state <> 'skipped' AND task_name = '{task}'")
+
+    def _lost(self) -> list[Any]:
+        long_ago = f"{(self.now() - timedelta(seconds=2)).replace(tzinfo=None).isoformat(sep=' ')}"
+        return self.ask(f"SELECT id FROM onebeat_occurrence WHERE state = 'claimed' AND due_at < '{long_ago}'")
 
     def _done(self) -> bool:
         try:
@@ -204,7 +216,7 @@ class Cell:
             ran_twice=sum(one.kind == Kind.RAN_TWICE for one in found),
             unexplained=sum(one.kind not in LOSSES | {Kind.RAN_TWICE} for one in found),
             silence=max([(later - one).total_seconds() for one, later in pairwise(sent)], default=0.0),
-            findings=found,
+            findings=[*found],
         )
 
     def history(self) -> History:
@@ -229,7 +241,7 @@ class Cell:
             if line["kind"] == "body":
                 bodies.append(Execution(task, due_at, at, at, line["attempt"]))
             elif not line["attempt"]:
-                arrivals.append(Arrival(task, due_at, line["id"], at))
+                arrivals.append(Arrival(task, due_at, line["id"], None if self.worker_waits else at))
         terms = Terms(BATCH, timedelta(seconds=LEASE), timedelta(seconds=AWAY), timedelta(seconds=LATE), _SLACK)
         names = [f"s{number}" for number in range(len(self.schedulers))]
         return History(

@@ -10,19 +10,22 @@ from __future__ import annotations
 import argparse
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import astuple
 from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
+
+import pytest
 
 from tests import servers, services
 from tests.engine.fleet import Fleet, Place
@@ -41,11 +44,6 @@ SERVERS: dict[str, servers.Server] = {}
 ONE_OFFS, OVER = 60, 12.0
 HEAD = ("place", "fault", "faults", "sent", "lost", "copies", "run twice", "unexplained", "longest silence, s")
 Spawn = Callable[..., subprocess.Popen[bytes]]
-
-
-def cells(script: Script, place: Place) -> bool:
-    """Whether a script has anything to say of a place."""
-    return place.database in script.on
 
 
 @contextmanager
@@ -67,6 +65,7 @@ def opened(script: Script, place: Place, templates: Templates, spawn: Spawn, fol
             script.shift(),
             stack.enter_context(Proxy(kind.url)) if script.needs == "database" else None,
             stack.enter_context(Proxy(post.url)) if script.needs == "broker" else None,
+            script.worker_waits,
             Random(seed),
         )
 
@@ -83,22 +82,19 @@ def side_by_side(
             found.append((script, stack.enter_context(opened(script, place, templates, spawn, own, seed + number))))
         for _, cell in found:
             cell.begin()
-        threads = []
-        from concurrent.futures import ThreadPoolExecutor
-
         pool = stack.enter_context(ThreadPoolExecutor(len(found)))
-        for script, cell in found:
-            threads.append(pool.submit(_one, script, cell))
-        for thread in threads:
-            thread.result()
-        for _, cell in found:
-            yield cell.verdict()
+        yield from pool.map(_one, *zip(*found, strict=True))
 
 
-def _one(script: Script, cell: Cell) -> None:
-    cell.give_work(ONE_OFFS, OVER, crons=script.crons)
-    script.run(cell)
-    cell.finish()
+def _one(script: Script, cell: Cell) -> Verdict:
+    try:
+        cell.give_work(ONE_OFFS, OVER, crons=script.crons)
+        script.run(cell)
+        cell.finish()
+        return cell.verdict()
+    except (Exception, pytest.fail.Exception) as error:
+        # What could not be carried out has not kept anything.
+        return Verdict(str(cell.fleet.place), script.name, len(cell.faults), 0, 0, 0, 0, 0, 0.0, [f"{error!r}"])
 
 
 @contextmanager
@@ -145,7 +141,7 @@ def line(values: Iterable[Any]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="make chaos", description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--only", default="", help="run the faults whose name has these words")
+    parser.add_argument("--only", default="", help="run the faults whose name has one of these, separated by commas")
     parser.add_argument("--schedulers", default="1,3,8")
     parser.add_argument("--places", default=",".join("-".join(each) for each in PLACES))
     parser.add_argument("--together", type=int, default=3, help="how many cells run side by side")
@@ -158,7 +154,7 @@ def main(arguments: Sequence[str]) -> int:
     print(line(HEAD), line("---" for _ in HEAD), sep="\n", flush=True)
     try:
         for script in SCRIPTS:
-            if given.only not in script.name:
+            if not any(words in script.name for words in given.only.split(",")):
                 continue
             todo = [(script, Place(*each, number)) for number in numbers for each in places if each[0] in script.on]
             queue = iter(todo)
@@ -182,15 +178,9 @@ def _part(part: Sequence[tuple[Script, Place]], templates: Templates, seed: int)
                 print(line(astuple(verdict)[: len(HEAD)]), flush=True)
                 print(*(f"    {one}" for one in verdict.findings[:5]), sep="\n", end="\n" if verdict.findings else "")
                 bad += verdict.broken
-        except BaseException as error:
-            # A cell that could not be carried out has not kept anything.
-            names = ", ".join(f"{script.name} on {place}" for script, place in part)
-            print(f"    {names}: {error!r}\n{traceback.format_exc(limit=-3)}", flush=True)
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            bad += len(part)
+        finally:
             if keep := os.environ.get("ONEBEAT_CHAOS_LOGS"):
-                subprocess.run(["cp", "-r", folder, keep], check=False)
+                shutil.copytree(folder, Path(keep) / Path(folder).name)
     print(f"({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
     return bad
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -34,7 +34,9 @@ class Script:
     at: datetime | None = None
     #: Databases that can have it.
     on: tuple[str, ...] = ("postgresql", "mariadb", "sqlite")
-    crons: bool = field(default=False)
+    crons: bool = False
+    #: The worker stands still meanwhile; see `Cell`.
+    worker_waits: bool = False
 
     def shift(self) -> timedelta:
         return timedelta(0) if self.at is None else self.at - _BEFORE - datetime.now(UTC)
@@ -161,14 +163,14 @@ def restarted(which: str) -> Callable[[Cell], None]:
 
 
 SCRIPTS = (
-    Script("killed at each point", killed_at_points, orders=({"point": "claimed", "turn": 3},)),
-    Script("killed at random", killed_at_random),
-    Script("suspended past the lease", suspended),
-    Script("COMMIT reply lost", commit_lost, "database", on=("postgresql", "mariadb")),
+    Script("killed at each point", killed_at_points, orders=({"point": "claimed", "turn": 3},), worker_waits=True),
+    Script("killed at random", killed_at_random, worker_waits=True),
+    Script("suspended past the lease", suspended, worker_waits=True),
+    Script("COMMIT reply lost", commit_lost, "database", on=("postgresql", "mariadb"), worker_waits=True),
     Script("database silent", database_slow, "database", on=("postgresql", "mariadb")),
     Script("database away", database_away, "database", on=("postgresql", "mariadb")),
     Script("database restarted", restarted("database"), "servers", on=("postgresql", "mariadb")),
-    Script("broker cut in a message", broker_cut, "broker"),
+    Script("broker cut in a message", broker_cut, "broker", worker_waits=True),
     Script("broker away", broker_away, "broker"),
     Script("broker restarted", restarted("broker"), "servers"),
     Script("clocks 60 s off", calm, orders=({"skew": 60}, {"skew": -60}), on=("postgresql", "mariadb")),
