@@ -13,7 +13,7 @@ LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emi
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help .venv test lint typing demo demo-admin bench reference screenshots oracle test-matrix test-releases test-clients lock clean
+.PHONY: help .venv test lint typing demo demo-admin bench reference screenshots oracle simulate test-matrix test-releases test-clients lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -25,6 +25,7 @@ help:
 	@echo 'make screenshots  the pictures in docs/screenshots, of the admin as it is now'
 	@echo 'make reference    docs/reference, written again from the docstrings'
 	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
+	@echo 'make simulate     the engine in a simulated world: SEEDS=1000 runs, or one of them with SEED=n'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make test-releases  there and back with every release of django-celery-beat on every database'
 	@echo 'make test-clients   add-ons of django-celery-beat from PyPI, switched to onebeat and back'
@@ -83,6 +84,9 @@ reference: .venv/installed
 
 oracle: .venv/installed
 	ONEBEAT_ORACLE_ROUNDS=40000 $(BIN)/python -m pytest --timeout 3600 tests/core/test_oracle.py
+
+simulate: .venv/installed
+	$(BIN)/python -m tests.proof.simulation $(if $(SEED),$(SEED),1 $(or $(SEEDS),1000))
 
 test-matrix: .venv/installed
 	@MARK='$(MARK)' PYTEST_ARGS='$(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix
