@@ -21,7 +21,7 @@ help:
 	@echo 'make test         all tests, on every database and broker found here'
 	@echo 'make lint         ruff, mypy, import contracts'
 	@echo 'make typing       pyright on what users see (make lint has mypy on it)'
-	@echo 'make bench        the benchmark'
+	@echo 'make bench        the benchmark; SHORT=1 for a few minutes of it, SIZES=10000 for at most so many tasks'
 	@echo 'make screenshots  the pictures in docs/screenshots, of the admin as it is now'
 	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
@@ -72,7 +72,7 @@ demo-admin: .venv/installed
 
 bench: .venv/installed
 	@$(BIN)/pip install --quiet croniter
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run $(if $(SHORT),--short) $(if $(SIZES),--sizes $(SIZES)) $(BENCH_ARGS)
 
 screenshots: .venv/installed
 	$(BIN)/python -m pytest --timeout 600 tests/admin/shots.py

@@ -41,10 +41,16 @@ if TYPE_CHECKING:
         skip,
         upcoming,
     )
+    from onebeat.declare.overriding import Override, drop_override, overrides
+    from onebeat.declare.registry import Declaration, recurring
+    from onebeat.declare.values import Cron, Every, Solar
 
 __all__ = [
     "ALL",
     "CatchUp",
+    "Cron",
+    "Declaration",
+    "Every",
     "IfExists",
     "KeyTaken",
     "MessageOptions",
@@ -52,7 +58,9 @@ __all__ = [
     "Once",
     "OnceItem",
     "OnceState",
+    "Override",
     "Run",
+    "Solar",
     "Tag",
     "UnknownTask",
     "Upcoming",
@@ -67,24 +75,34 @@ __all__ = [
     "askip",
     "aupcoming",
     "cancel",
+    "drop_override",
     "explain",
     "linked",
     "once",
     "once_many",
+    "overrides",
     "pause",
+    "recurring",
     "resume",
     "run_now",
     "skip",
     "upcoming",
 ]
 
+#: `linked` is for models, while they are being loaded; declarations need no model.
+_ELSEWHERE = {
+    "linked": "onebeat.verbs.links",
+    **dict.fromkeys(("Cron", "Every", "Solar"), "onebeat.declare.values"),
+    **dict.fromkeys(("Override", "drop_override", "overrides"), "onebeat.declare.overriding"),
+    **dict.fromkeys(("Declaration", "recurring"), "onebeat.declare.registry"),
+}
+
 
 def __getattr__(name: str) -> Any:
     # The verbs need Django's models, which come when the apps are loaded; `import onebeat` comes before.
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    # `linked` is for models, while they are being loaded.
-    return getattr(import_module("onebeat.verbs.links" if name == "linked" else "onebeat.api"), name)
+    return getattr(import_module(_ELSEWHERE.get(name, "onebeat.api")), name)
 
 
 def __dir__() -> list[str]:

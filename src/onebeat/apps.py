@@ -27,14 +27,15 @@ class OnebeatConfig(AppConfig):
     verbose_name = _("Periodic Tasks")
 
     def ready(self) -> None:
-        """Register the system checks, the look at the tables before a `migrate` that adopts them, and what a worker
-        tells of its tasks.
+        """Register the system checks, the look at the tables before a `migrate` that adopts them, the sync of what
+        code declares after it, and what a worker tells of its tasks.
         """
         from django.core.checks import Tags, register
         from django.db.models.signals import post_migrate, pre_migrate
 
         from onebeat import checks
         from onebeat.celery import worker
+        from onebeat.declare import starting
         from onebeat.models import loading
         from onebeat.store import adopt, migrated, unconstrain
 
@@ -43,8 +44,10 @@ class OnebeatConfig(AppConfig):
         pre_migrate.connect(adopt.before_migrate, sender=self)
         post_migrate.connect(migrated.migrate_ended, sender=self)
         post_migrate.connect(unconstrain.restore, sender=self)
+        post_migrate.connect(starting.after_migrate, sender=self)
         loading.watch()
         register(checks.check_settings)
+        register(checks.check_declarations)
         register(checks.check_old_distribution)
         register(checks.check_sqlite)
         register(checks.check_skip_locked, Tags.database)

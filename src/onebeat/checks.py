@@ -11,6 +11,7 @@ from django.db import DatabaseError, connections, router
 
 from onebeat import conf
 from onebeat.compat.alias import installed
+from onebeat.declare import registry, sources
 from onebeat.models import TaskOptions, TaskState
 from onebeat.store import migrated, rivals, vendors
 
@@ -20,6 +21,16 @@ _BUSY_SECONDS = 20
 def check_settings(**kwargs: Any) -> list[CheckMessage]:
     """The keys and values of `ONEBEAT`."""
     return [Error(line, id="onebeat.E001") for line in conf.problems(getattr(settings, "ONEBEAT", {}))]
+
+
+def check_declarations(**kwargs: Any) -> list[CheckMessage]:
+    """The `schedules.py` of the apps can be imported, and what they declare can be kept."""
+    try:
+        sources.of_apps()
+    except Exception as error:  # whatever a module raises
+        hint = "Each schedules.py declares tasks with onebeat.recurring(...)."
+        return [Error(f"what code declares cannot be read: {registry.failure(error)}", hint=hint, id="onebeat.E004")]
+    return []
 
 
 def check_old_distribution(**kwargs: Any) -> list[CheckMessage]:

@@ -1,8 +1,7 @@
-"""An engine whose broker is a list and whose clock stands still until a test moves it."""
+"""The shipped scheduler of `onebeat.testing` under the terms of our own tests, and short words for rows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -13,9 +12,7 @@ from django.db import connection, connections
 from onebeat.conf import Settings
 from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER
-from onebeat.dispatch.base import Accepted, Message, Outcome, Unsent
 from onebeat.engine.messages import DUE_HEADER
-from onebeat.engine.tick import Engine
 from onebeat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -28,6 +25,9 @@ from onebeat.models import (
 from onebeat.models.instants import from_utc
 from onebeat.store.explain import Verdict, explain
 from onebeat.store.sweep import Sweep
+from onebeat.testing.scheduler import Died, Outbox, Scheduler
+
+__all__ = ["Died", "Outbox"]
 
 #: A Tuesday. The clock stands here when a test begins.
 START = datetime(2026, 3, 10, 10, tzinfo=UTC)
@@ -50,45 +50,12 @@ def seconds(instant: datetime | None) -> float | None:
     return int(found) if found == int(found) else found
 
 
-class Outbox:
-    """A dispatcher that keeps what it is given, in order."""
-
-    def __init__(self) -> None:
-        self.messages: list[Message] = []
-        #: It does not answer at all.
-        self.away = False
-        #: What becomes of a message; after an `Unsent` the rest of the same call is unsent too.
-        self.answer: Callable[[Message], Outcome] = lambda message: Accepted()
-
-    def ready(self) -> bool:
-        return not self.away
-
-    def publish(self, messages: Sequence[Message]) -> list[Outcome]:
-        outcomes: list[Outcome] = []
-        for message in messages:
-            lost = outcomes and isinstance(outcomes[-1], Unsent)
-            outcomes.append(Unsent("given up", alone=False) if lost else self.answer(message))
-            if isinstance(outcomes[-1], Accepted):
-                self.messages.append(message)
-        return outcomes
-
-    def close(self) -> None: ...
-
-
-class Died(Exception):
-    """A scheduler's process ended here."""
-
-
-class Bench:
+class Bench(Scheduler):
     """One scheduler under test, with its outbox."""
 
     def __init__(self, outbox: Outbox | None = None, **settings: Any) -> None:
-        self.outbox = outbox or Outbox()
-        self.engine = Engine(self.outbox, replace(SETTINGS, **settings))
+        super().__init__(outbox, replace(SETTINGS, **settings))
         self._taken = 0
-
-    def tick(self) -> float:
-        return self.engine.tick()
 
     def advance(self, seconds: float) -> None:
         """Move the clock at once and tick: for more than a few seconds, nobody was at work meanwhile."""
@@ -113,20 +80,6 @@ class Bench:
         found = self.sent[self._taken :]
         self._taken += len(found)
         return found
-
-    def die_at(self, point: str) -> None:
-        """End this scheduler at its next stop of this name, leaving everything as it is."""
-
-        def stop(name: str) -> None:
-            if name == point:
-                raise Died
-
-        self.engine.at = stop
-        try:
-            self.tick()
-        except Died:
-            return
-        raise AssertionError(f"nothing came to {point}")
 
 
 def sweep() -> None:

@@ -114,6 +114,16 @@ def test_a_subclass_may_take_out_its_own_keys_first(make: Make, declared: dict[s
     assert PeriodicTask.objects.filter(name="one").exists() and scheduler.classic == []
 
 
+def test_under_our_own_name_what_people_changed_stays(make: Make, declared: dict[str, Any]) -> None:
+    declared["one"] = {"task": "a.b", "schedule": 60}
+    make(Scheduler).tick()
+    PeriodicTask.objects.filter(name="one").update(queue="mine", task="a.mine")
+    declared["one"] = {"task": "a.c", "schedule": 90}
+    make(Scheduler).tick()
+    row = PeriodicTask.objects.get(name="one")
+    assert (row.interval.every, row.task, row.queue) == (90, "a.mine", "mine")
+
+
 class Keeps:
     """A result backend, as far as the clean-up asks."""
 

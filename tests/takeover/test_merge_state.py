@@ -29,16 +29,17 @@ def test_tasks_go_on_from_their_last_run_and_finished_ones_stay_finished(old: Ol
     old.crontabs((1, "30", "*", "*", "*", "*"), (2, "30", "*", "*", "*", "*"))
     old.clocks((1, "2030-05-01 11:00:00"), (2, "2030-05-01 11:00:00"), (3, "2030-05-02 11:00:00"))
     ran = {"total_run_count": 7, "last_run_at": "2030-05-01 11:35:00"}
-    once = {"one_off": True}
+    once, new = {"one_off": True}, {"date_changed": "2030-05-01 11:55:00"}
     old.task("interval, ran", interval_id=1, **ran)
     old.task("interval, ran, of a duplicate", interval_id=2, **ran)
-    old.task("interval, new", interval_id=2)
+    old.task("interval, new", interval_id=2, **new)
     old.task("interval, disabled", interval_id=2, enabled=False, **ran)
     old.task("interval once, ran", interval_id=2, **ran, **once)
-    old.task("interval once, new", interval_id=2, **once)
+    old.task("interval once, new", interval_id=2, **once, **new)
     old.task("crontab, ran before the last turn", crontab_id=2, total_run_count=1, last_run_at="2030-05-01 10:30:00")
     old.task("crontab, ran", crontab_id=2, total_run_count=1, last_run_at="2030-05-01 11:30:00")
-    old.task("crontab, new", crontab_id=1)
+    old.task("crontab, new", crontab_id=1, **new)
+    old.task("crontab, made before the last turn", crontab_id=1, date_changed="2030-05-01 11:20:00")
     old.task("crontab, ended", crontab_id=1, expires="2030-05-01 11:40:00", **ran)
     old.task("clocked, past, never sent", clocked_id=2, **once)
     old.task("clocked, past, sent", clocked_id=2, **ran, **once)
@@ -48,13 +49,14 @@ def test_tasks_go_on_from_their_last_run_and_finished_ones_stay_finished(old: Ol
     assert run_python(old.scratch.env, planned) == {
         "interval, ran": "01 11:45",
         "interval, ran, of a duplicate": "01 11:45",
-        "interval, new": "01 12:10",
+        "interval, new": "01 12:05",
         "interval, disabled": None,
         "interval once, ran": None,
-        "interval once, new": "01 12:10",
+        "interval once, new": "01 12:05",
         "crontab, ran before the last turn": "01 11:30",
         "crontab, ran": "01 12:30",
         "crontab, new": "01 12:30",
+        "crontab, made before the last turn": "01 11:30",
         "crontab, ended": None,
         "clocked, past, never sent": "01 11:00",
         "clocked, past, sent": None,

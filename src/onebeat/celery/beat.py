@@ -13,6 +13,8 @@ from django.db import DEFAULT_DB_ALIAS, Error, router
 from onebeat.celery import cleanup
 from onebeat.compat import hooks
 from onebeat.conf import current
+from onebeat.declare import starting
+from onebeat.declare.sources import Source
 from onebeat.engine.loop import Loop
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
@@ -39,12 +41,11 @@ class Scheduler(beat.Scheduler):
         super().__init__(app, *args, **kwargs)
 
     def setup_schedule(self) -> None:
-        """Nothing to load: the table is the schedule."""
-        if self.app.conf.beat_schedule:
-            logger.warning(
-                "beat_schedule (CELERY_BEAT_SCHEDULE) has %d entries that onebeat does not read; add them as tasks",
-                len(self.app.conf.beat_schedule),
-            )
+        """Nothing to load: the table is the schedule. What code declares is stored before the first tick."""
+
+    def declared_in_code(self) -> list[Source]:
+        """What code declares: the `schedules.py` of the apps, and the entries of CELERY_BEAT_SCHEDULE."""
+        return starting.of_scheduler(self.app)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Do what is due. Returns the seconds that beat may sleep."""
@@ -93,7 +94,8 @@ class Scheduler(beat.Scheduler):
         if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _leave)
         using = router.db_for_write(TaskState)
-        return Loop(Engine(dispatcher, settings, using=using, stopping=stop.requested), stop)
+        engine = Engine(dispatcher, settings, using=using, stopping=stop.requested)
+        return Loop(engine, stop, starting.AtWork(using, self.declared_in_code).step)
 
 
 def _leave(number: int, frame: Any) -> None:

@@ -18,6 +18,7 @@ from onebeat.compat.classic import SCHEDULE_SYNC_MAX_INTERVAL, ClassicScheduler
 from onebeat.compat.entries import ModelEntry
 from onebeat.compat.hooks import SENDING, copied
 from onebeat.compat.utils import NEVER_CHECK_TIMEOUT, aware_now, now
+from onebeat.declare.sources import Source, of_apps
 from onebeat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -94,6 +95,10 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
         declared = self.app.conf.beat_schedule
         self.install_default_entries(declared)
         self.update_from_dict(declared)
+
+    def declared_in_code(self) -> list[Source]:
+        """The `schedules.py` of the apps: what the settings say replaces what the row says, as ever."""
+        return [of_apps()]
 
     def install_default_entries(self, data: Any) -> None:
         """Store Celery's own clean-up of results, unless results never expire."""

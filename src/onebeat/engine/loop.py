@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from pathlib import Path
 
 from django.db import Error
@@ -21,8 +22,10 @@ _GOODBYE_SECONDS = 2.0
 class Loop:
     """Runs an engine until it is asked to stop."""
 
-    def __init__(self, engine: Engine, stop: Stop) -> None:
+    def __init__(self, engine: Engine, stop: Stop, beside: Callable[[], None] = lambda: None) -> None:
+        """`beside` is called before each tick on a database that is migrated."""
         self.engine = engine
+        self.beside = beside
         self.stop = stop
         self._pause = 0.0
         self._broken = False
@@ -37,7 +40,10 @@ class Loop:
         self._alive()
         try:
             with self.stop.shield(), lost.django_errors(self.engine.using):
-                delay = self.engine.tick() if self._ready() else self.engine.settings.poll_interval
+                delay = self.engine.settings.poll_interval
+                if self._ready():
+                    self.beside()
+                    delay = self.engine.tick()
         except Error as error:
             return self._failed(error)
         except BaseException:

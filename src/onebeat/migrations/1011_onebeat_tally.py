@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-    dependencies = [("django_celery_beat", "1008_onebeat_verbs")]
+    dependencies = [("django_celery_beat", "1010_onebeat_declared")]
 
     operations = [
         migrations.AddField("beat", "tally", models.TextField(db_default="{}", default="{}")),

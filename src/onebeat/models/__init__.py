@@ -1,5 +1,6 @@
 """The tables: what people edit (schedules, tasks, options) and what the engine writes."""
 
+from onebeat.models.declared import CodeVersion, Declared
 from onebeat.models.engine import Action, Beat, Change, Fact, Lease, Occurrence, Outage, TaskState
 from onebeat.models.options import TaskOptions
 from onebeat.models.schedules import (
@@ -32,7 +33,9 @@ __all__ = [
     "Beat",
     "Change",
     "ClockedSchedule",
+    "CodeVersion",
     "CrontabSchedule",
+    "Declared",
     "Fact",
     "IntervalSchedule",
     "Lease",

@@ -38,6 +38,8 @@ class Since:
     off: bool = False
     #: The first change after the last one that left it disabled: where a task that is enabled now begins anew.
     back: datetime | None = None
+    #: Whether a hint said so; else it is when somebody looked.
+    told: bool = True
 
     def joined(self, other: Since | None) -> Since:
         """This and what came before it."""
@@ -183,13 +185,16 @@ def noticed(using: str, found: Iterable[Definition], now: datetime) -> dict[int,
         known = since.get(one.id)
         if known and known.off and known.back is None and one.enabled:
             since[one.id] = replace(known, back=now)  # enabled again past the ORM
-    return {task: since.get(task, Since(now, now)) for task in users[Change.Kind.TASK]}
+    return {task: since.get(task, Since(now, now, told=False)) for task in users[Change.Kind.TASK]}
 
 
 def planned(definition: Definition, state: State | None, since: Since, now: datetime) -> State:
     """The state that a task's definition asks for; `state` is what was planned so far (None: the task is new here)."""
     # A task that is new here has its last run from django-celery-beat.
     last_run = definition.last_run_at and (to_utc if state else from_their_run)(definition.last_run_at)
+    if state is None and not since.told and definition.date_changed:
+        # It stood there before anybody looked. One that never ran waits since its last edit, as in the old beat.
+        since = replace(since, first=min(since.first, to_utc(definition.date_changed)))
     anchor = state.anchor if state else last_run or since.first
     after = State(
         task=definition.id,
@@ -255,12 +260,12 @@ def waiting(
     """`state`, waiting for `due_at`. What is late already may leave now; no wake time lies far in the past, so that the
     claim need not look there."""
     if due_at is None:
-        return replace(state, due_at=None, wake_at=None)
+        return state.moved(None, None, state.water_mark)
     try:
         wake_at = due_at + wait(recurrence, due_at, definition.policy, str(definition.id))
     except OverflowError:  # the last day of the calendar, as people write "never"
         wake_at = due_at
-    return replace(state, due_at=due_at, wake_at=max(wake_at, now))
+    return state.moved(due_at, max(wake_at, now), state.water_mark)
 
 
 def quarantined(state: State, definition: Definition, reason: str, before: State | None) -> State:

@@ -12,10 +12,10 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import router
 
 from onebeat.conf import current
-from onebeat.management import check, explain, handback, health, importing, next_runs, prune
+from onebeat.management import check, explain, handback, health, importing, next_runs, prune, sync
 
 #: Subcommands that live in a module of their own: `add` declares its arguments, `handle` does it.
-_MODULES = (check, explain, health, next_runs, prune)
+_MODULES = (check, explain, health, next_runs, prune, sync)
 
 
 class Command(BaseCommand):
@@ -72,6 +72,7 @@ class Command(BaseCommand):
         from celery import current_app
         from celery.app.utils import find_app
 
+        from onebeat.declare import starting
         from onebeat.dispatch.celery import CeleryDispatcher
         from onebeat.engine.loop import Loop
         from onebeat.engine.stop import Stop
@@ -88,7 +89,7 @@ class Command(BaseCommand):
         engine = Engine(dispatcher, settings, using=database, stopping=stop.requested)
         self.stdout.write(f"onebeat: sending to {celery_app.connection_for_write().as_uri()}; stop with Ctrl-C")
         with stop.on_signals():
-            Loop(engine, stop).run()
+            Loop(engine, stop, starting.AtWork(database, lambda: starting.of_scheduler(celery_app)).step).run()
         self.stdout.write("onebeat: stopped")
 
     def status(self, *, database: str, **options: Any) -> None:

@@ -1,0 +1,66 @@
+"""What code says now, what it said before, and what is there: who wins, by field and by version of the code. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal
+
+#: A newer version of the code that nobody has run for this long is gone: an older one that was started since may take
+#: over without being told to.
+QUIET = timedelta(minutes=10)
+
+Said = Mapping[str, Any]
+Turn = Literal["current", "newer", "older", "back"]
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """`put`: fields to set, with their values. `kept`: fields that stay as a person has made them, each with what code
+    says."""
+
+    put: dict[str, Any]
+    kept: dict[str, Any]
+
+
+def merge(before: Said | None, now: Said, here: Said, defaults: Said) -> Merged:
+    """Bring a row to what code says `now`, as far as nobody else has changed it since code said `before`.
+
+    `before` None: the row was there before code said anything of it, and whatever differs is kept. A field that code
+    does not name is nobody's business here; one that it names no more goes back to its default.
+    """
+    put, kept = {}, {}
+    for name in {**(before or {}), **now}:
+        says = now.get(name, defaults[name])
+        if here[name] == says:
+            continue
+        if before is not None and here[name] == before.get(name, defaults[name]):
+            put[name] = says
+        elif name in now:
+            kept[name] = says
+    return Merged(put, kept)
+
+
+def turn(
+    mine: str,
+    known: Sequence[str],
+    *,
+    seen_at: datetime | None,
+    since: datetime | None,
+    started: datetime,
+    now: datetime,
+) -> Turn:
+    """Whose turn it is, for a process whose code is `mine`.
+
+    `known`: every version that has had its turn, oldest first; the last one has it now. `seen_at`: when a process of
+    that one was last seen; `since`: when its turn began; `started`: when this process did. "newer": never seen before,
+    so it takes the turn. "older": it had its turn and another followed, which stays. "back": so it was, and nobody runs
+    the newer one any more.
+    """
+    if mine not in known:
+        return "newer"
+    if mine == known[-1]:
+        return "current"
+    gone = seen_at is None or now - seen_at > QUIET
+    return "back" if gone and (since is None or started > since) else "older"

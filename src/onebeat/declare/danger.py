@@ -1,0 +1,64 @@
+"""What a sync would put to work and what cannot work: seen before it happens, in CI."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from onebeat.core import plan
+from onebeat.declare.sync import Change, Report
+from onebeat.store import declared, rows
+from onebeat.store.declared import Form
+
+
+def dangers(app: Any, report: Report, now: datetime) -> Iterator[tuple[str, str]]:
+    """(task, what is wrong), for what code declares as it would stand after the sync, with what people have set."""
+    for one in report.refused:
+        yield one.name, one.why
+    for change in report.changes:
+        if change.after is not None and change.what not in ("left", "deleted") and change.after["enabled"]:
+            for why in _wrong(app, change, change.after, now):
+                yield change.name, why
+
+
+def _wrong(app: Any, change: Change, after: Form, now: datetime) -> Iterator[str]:
+    if next(runs(after, now), None) is None:
+        yield "it never runs: its rule has no time that is left between start_time and expires"
+    name = after["task"]
+    task = app.tasks.get(name)
+    if task is None:
+        near = rows.near(name, list(app.tasks))
+        hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
+        yield f"task: the Celery app {app.main!r} has no task {name!r}{hint}"
+    elif (why := _misfit(task, after["args"], after["kwargs"])) is not None:
+        yield f"args, kwargs: {name} cannot take them: {why}"
+
+
+def _misfit(task: Any, args: Any, kwargs: Any) -> str | None:
+    """Why the task's signature cannot take these arguments, as Celery itself asks it; None where it can."""
+    header = getattr(task, "__header__", None)
+    if header is None or not getattr(task, "typing", True):
+        return None
+    try:
+        # Of a bound task the body's `self` is there already.
+        header(*args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def runs(form: Form, now: datetime, anchor: datetime | None = None) -> Iterator[datetime]:
+    """The nominal times ahead of a task in this form; none of one that is disabled."""
+    start, end = _instant(form["start_time"]), _instant(form["expires"])
+    if not form["enabled"] or form[declared.SCHEDULE] is None:
+        return
+    rule = declared.recurrence(form[declared.SCHEDULE], start or anchor or now)
+    found = plan.first(rule, now, start_time=start, expires=end)
+    while found is not None:
+        yield found
+        found = None if form["one_off"] else plan.following(rule, found, expires=end)
+
+
+def _instant(text: str | None) -> datetime | None:
+    return None if text is None else datetime.fromisoformat(text)

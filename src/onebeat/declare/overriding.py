@@ -1,0 +1,91 @@
+"""What people have set otherwise than code says, and the way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from onebeat.declare.sync import said_by
+from onebeat.models import Declared, PeriodicTask
+from onebeat.store import declared, rows, vendors
+from onebeat.verbs.base import alias_of, do, who_is
+
+
+@dataclass(frozen=True, slots=True)
+class Override:
+    """A field of a declared task that a person has set otherwise than code says.
+
+    Values are plain: what JSON can hold, a schedule as its kind and value. Field "deleted" (code: False, here: True): a
+    person has deleted the task.
+    """
+
+    field: str
+    code: Any
+    here: Any
+
+
+def overrides(task: str | PeriodicTask, *, using: str | None = None) -> list[Override]:
+    """What a person has set otherwise than code says, field by field. It stays over every sync until it is dropped.
+
+    Empty for a task that code does not declare. Two statements, and one for each kind of schedule.
+    """
+    return overridden([_name(task)], using=using).get(_name(task), [])
+
+
+def overridden(names: Iterable[str], *, using: str | None = None) -> dict[str, list[Override]]:
+    """The same for many tasks by name, in as many statements; those that have none are left out."""
+    alias, names = alias_of(using), list(names)
+    found: dict[str, list[Override]] = {}
+    said = [one for part in rows.portions(names) for one in _declarations(alias).filter(name__in=part)]
+    here = declared.read(alias, [one.name for one in said])
+    for one in said:
+        if one.name not in here:
+            found[one.name] = [Override("deleted", False, True)]
+            continue
+        form, code = declared.form(*here[one.name]), said_by(one) or {}
+        differ = [Override(name, value, form[name]) for name, value in code.items() if form[name] != value]
+        if differ:
+            found[one.name] = differ
+    return found
+
+
+def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, using: str | None = None) -> bool:
+    """Set a field of a declared task to what code says. Returns whether there was anything to set.
+
+    `field`: as in `Override`; "deleted" makes the task again. Recorded with `by` as an action. Raises `ValueError` for
+    a task that code does not declare, or a field that it does not name.
+    """
+    name = _name(task)
+
+    def work(alias: str) -> bool:
+        one = _declarations(alias).filter(name=name).first()
+        code = said_by(one)
+        if one is None or code is None:
+            raise ValueError(f"task: {name!r} is not declared in code")
+        found = declared.read(alias, [name], lock=True).get(name)
+        if field == "deleted":
+            if found is not None:
+                return False
+            made = declared.create(alias, name, code)
+            one.task = made.pk
+            one.save(using=alias)
+        elif field not in code:
+            raise ValueError(f"field: code says nothing of {field!r}; it names {', '.join(sorted(code))}")
+        elif found is None or declared.form(*found)[field] == code[field]:
+            return False
+        else:
+            made = found[0]
+            declared.put(alias, made, {field: code[field]})
+        rows.record(alias, "sync", {made.pk: name}, who_is(by), "override dropped", field, vendors.now(alias))
+        return True
+
+    return do(using, work)
+
+
+def _declarations(using: str) -> Any:
+    return Declared.objects.using(using).filter(left_at=None)
+
+
+def _name(task: str | PeriodicTask) -> str:
+    return task if isinstance(task, str) else task.name

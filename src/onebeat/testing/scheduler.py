@@ -1,0 +1,76 @@
+"""One scheduler in this process, whose broker is a list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from onebeat.conf import Settings
+from onebeat.dispatch.base import Accepted, Message, Outcome, Unsent
+from onebeat.engine.tick import Engine
+
+#: Where a scheduler can be stopped: after the claim, after the broker has the messages, after that is recorded.
+POINTS = ("claimed", "published", "settled")
+
+
+class Outbox:
+    """A dispatcher that keeps what it is given, in order."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        #: It does not answer at all.
+        self.away = False
+        #: What becomes of a message; after an `Unsent` the rest of the same call is unsent too.
+        self.answer: Callable[[Message], Outcome] = lambda message: Accepted()
+
+    def ready(self) -> bool:
+        return not self.away
+
+    def publish(self, messages: Sequence[Message]) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        for message in messages:
+            lost = outcomes and isinstance(outcomes[-1], Unsent)
+            outcomes.append(Unsent("given up", alone=False) if lost else self.answer(message))
+            if isinstance(outcomes[-1], Accepted):
+                self.messages.append(message)
+        return outcomes
+
+    def close(self) -> None: ...
+
+
+class Died(Exception):
+    """A scheduler's process ended here."""
+
+
+class Scheduler:
+    """The engine with its outbox. It does something only when it is told to."""
+
+    def __init__(self, outbox: Outbox | None = None, settings: Settings | None = None, using: str = "default") -> None:
+        self.outbox = outbox or Outbox()
+        self.engine = Engine(self.outbox, settings or Settings(), using=using)
+
+    def tick(self) -> float:
+        """One tick. Returns the seconds until the next one is worth making."""
+        return self.engine.tick()
+
+    def dies_at(self, point: str) -> None:
+        """From now on a tick that comes to this point ends there with `Died`, and leaves everything as it is.
+
+        Raises `ValueError` for a point that is none of `POINTS`.
+        """
+        if point not in POINTS:
+            raise ValueError(f"point: {', '.join(POINTS)} are there, not {point!r}")
+
+        def stop(name: str) -> None:
+            if name == point:
+                raise Died
+
+        self.engine.at = stop
+
+    def die_at(self, point: str) -> None:
+        """A tick that ends at this point. Raises `AssertionError` if it does not come there."""
+        self.dies_at(point)
+        try:
+            self.tick()
+        except Died:
+            return
+        raise AssertionError(f"nothing came to {point}")
