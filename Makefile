@@ -6,8 +6,9 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 PYTEST_ARGS ?=
 MARK ?=
-# Many tests wait for processes: two files at a time, also on one core.
-WORKERS ?= 2
+# Many tests wait for processes: four files at a time, also on two cores. Long ones first (tests/conftest.py).
+WORKERS ?= 4
+XDIST := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CODE := $(wildcard src tests examples benchmarks docs/reference/build.py)
 LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
@@ -49,11 +50,11 @@ test: .venv/installed
 	for db in $$ONEBEAT_TEST_DATABASES; do \
 		test $$db = sqlite && continue; \
 		echo "onebeat tests: those in this process (marked django_db), on $$db"; \
-		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
+		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest $(XDIST) -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
 			test $$? = 5 || failed=1; \
 	done; \
 	echo "onebeat tests: all of them; those in this process on sqlite"; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "$(MARK)" $(PYTEST_ARGS) || failed=1; \
+	$(BIN)/python -m pytest $(XDIST) -m "$(MARK)" $(PYTEST_ARGS) || failed=1; \
 	exit $$failed'
 
 lint: .venv/installed
@@ -89,7 +90,7 @@ simulate: .venv/installed
 	$(BIN)/python -m tests.proof.simulation $(if $(SEED),$(SEED),1 $(or $(SEEDS),1000))
 
 test-matrix: .venv/installed
-	@MARK='$(MARK)' PYTEST_ARGS='$(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix
+	@MARK='$(MARK)' PYTEST_ARGS='$(XDIST) $(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix
 
 test-releases: .venv/installed
 	@ONEBEAT_TEST_RELEASES=all $(BIN)/python -m tests.services $(BIN)/python -m pytest tests/takeover/releases $(PYTEST_ARGS)
