@@ -6,6 +6,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from tests.processes import run_python
 from tests.scratch import Scratch
 from tests.takeover.real import real
@@ -108,6 +110,8 @@ def newer_again() -> dict[str, Any]:
 
 
 def test_old_pods_work_on_tables_that_are_migrated(database: Scratch) -> None:
+    if database.vendor == "sqlite":
+        pytest.skip("one host, so no old pods beside the new ones")
     run_python(database.env, newer)
     found = real(database, old_pod)
     again = ("interval again", "crontab again", "clocked again", "solar again")

@@ -157,7 +157,7 @@ def test_rows_of_an_onebeat_that_read_them_otherwise_keep_that(old: Old) -> None
     if old.link.vendor != "sqlite":
         pytest.skip("the same code")
     old.crontabs((1, "0", "9", "*", "*", "fri#2"))
-    old.task("a", crontab_id=1)
+    old.task("a", crontab_id=1, date_changed=f"{NOW:%Y-%m-%d %H:%M:%S}")
     old.call((*MIGRATE, "1004_onebeat_unique_clocked"))
     old.run("DELETE FROM onebeat_fact")
     old.call(MIGRATE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any
 
 from django.apps.registry import Apps
@@ -21,12 +22,15 @@ _KINDS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
     ),
     "solar": (("event", "latitude", "longitude"), Solar),
 }
-#: How many values and tasks are named.
+#: How many values of a kind are named, and tasks of a value.
 _NAMED = 20
 
 
 def values(using: str, registry: Apps) -> list[dict[str, Any]]:
-    """Each value with the reason and with the enabled tasks on it. `registry` has the models as the tables are."""
+    """Each value with the reason and the enabled tasks on it, some of each kind.
+
+    `registry` has the models as the tables are.
+    """
     found: list[dict[str, Any]] = []
     for kind, (columns, rule) in _KINDS.items():
         try:
@@ -35,14 +39,23 @@ def values(using: str, registry: Apps) -> list[dict[str, Any]]:
             continue
         if not catalog.exists(using, table):
             continue
-        for value in _rows(using, f"SELECT DISTINCT {vendors.quoted(using, *columns)} FROM {table}"):
-            try:
-                rule(*value)
-            except Exception as error:  # whatever a rule makes of values that no rule expects
-                shown = " ".join(map(str, value))
-                tasks = _tasks(using, kind, table, columns, value)
-                found.append({"kind": kind, "value": shown, "why": str(error), "tasks": tasks})
-    return found[:_NAMED]
+        wrong = ((value, _wrong(rule, value)) for value in _values(using, table, columns))
+        for value, why in islice(((value, why) for value, why in wrong if why), _NAMED):
+            tasks = _tasks(using, kind, table, columns, value)
+            found.append({"kind": kind, "value": " ".join(map(str, value)), "why": why, "tasks": tasks})
+    return found
+
+
+def _wrong(rule: Callable[..., Any], value: tuple[Any, ...]) -> str:
+    try:
+        rule(*value)
+    except Exception as error:  # whatever a rule makes of values that no rule expects
+        return str(error) or repr(error)
+    return ""
+
+
+def _values(using: str, table: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    return _rows(using, f"SELECT DISTINCT {vendors.quoted(using, *columns)} FROM {table}")
 
 
 def _tasks(using: str, kind: str, table: str, columns: tuple[str, ...], value: tuple[Any, ...]) -> list[str]:
