@@ -13,7 +13,7 @@ LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emi
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help .venv test lint typing demo demo-admin bench reference screenshots oracle test-matrix test-releases test-clients lock clean
+.PHONY: help .venv test lint typing demo demo-admin bench reference screenshots oracle simulate test-matrix test-releases test-clients lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -21,10 +21,11 @@ help:
 	@echo 'make test         all tests, on every database and broker found here'
 	@echo 'make lint         ruff, mypy, import contracts'
 	@echo 'make typing       pyright on what users see (make lint has mypy on it)'
-	@echo 'make bench        the benchmark'
+	@echo 'make bench        the benchmark; SHORT=1 for a few minutes of it, SIZES=10000 for at most so many tasks'
 	@echo 'make screenshots  the pictures in docs/screenshots, of the admin as it is now'
 	@echo 'make reference    docs/reference, written again from the docstrings'
 	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
+	@echo 'make simulate     the engine in a simulated world: SEEDS=1000 runs, or one of them with SEED=n'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make test-releases  there and back with every release of django-celery-beat on every database'
 	@echo 'make test-clients   add-ons of django-celery-beat from PyPI, switched to onebeat and back'
@@ -73,7 +74,7 @@ demo-admin: .venv/installed
 
 bench: .venv/installed
 	@$(BIN)/pip install --quiet croniter
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python -m benchmarks.run $(if $(SHORT),--short) $(if $(SIZES),--sizes $(SIZES)) $(BENCH_ARGS)
 
 screenshots: .venv/installed
 	$(BIN)/python -m pytest --timeout 600 tests/admin/shots.py
@@ -83,6 +84,9 @@ reference: .venv/installed
 
 oracle: .venv/installed
 	ONEBEAT_ORACLE_ROUNDS=40000 $(BIN)/python -m pytest --timeout 3600 tests/core/test_oracle.py
+
+simulate: .venv/installed
+	$(BIN)/python -m tests.proof.simulation $(if $(SEED),$(SEED),1 $(or $(SEEDS),1000))
 
 test-matrix: .venv/installed
 	@MARK='$(MARK)' PYTEST_ARGS='$(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix
@@ -97,7 +101,7 @@ test-clients: .venv/installed
 lock:
 	python3.11 -m venv .venv-lock
 	.venv-lock/bin/pip install --quiet pip-tools
-	.venv-lock/bin/pip-compile $(LOCK) $(LOCK_ARGS) --extra solar -o requirements/dev.txt pyproject.toml requirements/dev.in
+	.venv-lock/bin/pip-compile $(LOCK) $(LOCK_ARGS) --extra solar --extra prometheus -o requirements/dev.txt pyproject.toml requirements/dev.in
 	.venv-lock/bin/pip-compile $(LOCK) $(LOCK_ARGS) -o requirements/mariadb.txt requirements/mariadb.in
 
 clean:

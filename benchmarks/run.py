@@ -1,22 +1,97 @@
-"""Every benchmark there is, one after the other: what `make bench` runs. Each runs by itself too, and has `--json`."""
+"""onebeat beside django-celery-beat and celery-redbeat, and beside the limits of the machine: what `make bench` runs.
+
+    python -m benchmarks.run [--short] [--sizes MOST] [--only due,idle] [--results FOLDER]
+
+Servers are started for the run and removed after it. Every contestant works in turn, on a database of its own. Results:
+a table on the screen, and the same with plots and all values under benchmarks/results/.
+"""
 
 from __future__ import annotations
 
+import argparse
+import json
 import subprocess
 import sys
+import time
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
-BENCHMARKS = ("recurrence",)
+from tests.services import Missing
+
+from benchmarks import machine, plots, report, rivals
+from benchmarks.figures import Figure
+from benchmarks.measures import due, idle, lateness, limits
+from benchmarks.sizes import Sizes
+from benchmarks.world import Failed, World
+
+HERE = Path(__file__).parent
+MEASURES: dict[str, Callable[[World, Sizes], Iterator[Figure]]] = {
+    "limits": limits.run,
+    "due": due.run,
+    "shared": due.shared,
+    "idle": idle.run,
+    "lateness": lateness.run,
+    "limits-rabbitmq": partial(limits.run, broker="rabbitmq"),
+    "rabbitmq": due.brokers,
+}
 
 
 def main() -> int:
-    """Run them; the exit code is the number of those that failed."""
-    here = Path(__file__).parent
-    failed = 0
-    for name in BENCHMARKS:
-        print(f"-- {name}", flush=True)
-        failed += subprocess.run([sys.executable, here / f"{name}.py"], check=False).returncode != 0
-    return failed
+    """Run them; exit code 1 if one of them failed."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--short", action="store_true", help="smaller sizes: a few minutes")
+    parser.add_argument("--sizes", type=int, metavar="MOST", help="no more tasks than this in any measure")
+    parser.add_argument("--only", default=",".join([*MEASURES, "recurrence"]), help="which, separated by commas")
+    parser.add_argument("--results", type=Path, help="where the results go (short: nowhere unless it is named)")
+    given = parser.parse_args()
+    sizes = Sizes.short() if given.short else Sizes()
+    sizes = sizes.capped(given.sizes) if given.sizes else sizes
+    wanted = given.only.split(",")
+    world = World()
+    figures: list[Figure] = []
+    failed = []
+    try:
+        facts = machine.facts(_plain(world))
+        for name in (name for name in MEASURES if name in wanted):
+            begin = time.monotonic()
+            try:
+                for one in MEASURES[name](world, sizes):
+                    figures.append(one)
+                    print(f"{one.work} | {one.size:,.0f} | {one.who} | {one.shown()} {one.unit}", flush=True)
+            except (Failed, Missing, AssertionError) as error:
+                failed.append(name)
+                print(f"{name} failed: {error}", file=sys.stderr, flush=True)
+            print(f"-- {name}: {time.monotonic() - begin:.0f} s", flush=True)
+        facts |= {f"rivals' {name}": one for name, one in rivals.versions(world.python("celery_beat")).items()}
+    finally:
+        world.close()
+    text = _text(facts, figures)
+    print(text)
+    folder = given.results or (None if given.short or given.sizes else HERE / "results")
+    if folder:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "results.md").write_text(text)
+        (folder / "results.json").write_text(
+            json.dumps({"facts": facts, "figures": [one.row() for one in figures]}, indent=1)
+        )
+        plots.draw(figures, folder)
+    if "recurrence" in wanted:
+        done = subprocess.run([sys.executable, HERE / "recurrence.py"], check=False)
+        failed += ["recurrence"] if done.returncode else []
+    return bool(failed)
+
+
+def _plain(world: World) -> object:
+    from tests.databases import admin_connection
+
+    return admin_connection(world.database.url)
+
+
+def _text(facts: dict[str, str], figures: list[Figure]) -> str:
+    lines = [f"- {name}: {value}" for name, value in facts.items()]
+    tables = [report.table(figures), report.ratios(figures), report.growth(figures)]
+    return "\n".join(["# What `make bench` measured", "", *lines, "", "\n\n".join(tables), ""])
 
 
 if __name__ == "__main__":

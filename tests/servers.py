@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 START_SECONDS = 90.0
 STOP_SECONDS = 15.0
@@ -172,6 +173,31 @@ def postgresql() -> Server:
     ]
     # SIGQUIT: at once, but it frees its shared memory, which a SIGKILL would leave in the system.
     return Server(f"postgresql://postgres@127.0.0.1:{port}/", command, directory, user, signal.SIGQUIT)
+
+
+def pgbouncer(target: str, size: int) -> Server:
+    """PgBouncer in transaction mode before the PostgreSQL server at the URL `target`, with so many server connections
+    for each database. Every database of the server is to be had through it.
+    """
+    binary, user, at = program("pgbouncer"), account("postgres"), urlsplit(target)
+    directory, port = _directory("pgbouncer", user), free_port()
+    login = f"host={at.hostname} port={at.port or 5432} user={unquote(at.username or 'postgres')}"
+    if at.password:
+        login += f" password={unquote(at.password)}"
+    options = {
+        "listen_addr": "127.0.0.1",
+        "listen_port": str(port),
+        "unix_socket_dir": "",
+        "auth_type": "any",
+        "pool_mode": "transaction",
+        "default_pool_size": str(size),
+        "max_client_conn": "300",
+    }
+    lines = ["[databases]", f"* = {login}", "[pgbouncer]", *(f"{name} = {value}" for name, value in options.items())]
+    file = directory / "pgbouncer.ini"
+    file.write_text("\n".join(lines))
+    url = f"postgresql://postgres@127.0.0.1:{port}/"
+    return Server(url, [binary, str(file)], directory, user, signal.SIGTERM)
 
 
 def mariadb() -> Server:

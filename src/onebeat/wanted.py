@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypedDict
 
+from onebeat.core.headers import refusal, reserved
 from onebeat.core.jsonable import encode
 
 _NAME = 200
@@ -51,11 +52,13 @@ class MessageOptions(TypedDict, total=False):
     link_error: Any
 
 
-#: What others are, for whoever passes them out of habit.
-_REFUSED = {
+#: What others are, for whoever passes them out of habit. In the options of a task they have no effect.
+REFUSED = {
     "eta": "`at` says when",
     "countdown": "`at` says when: pass a timedelta",
     "task_id": "each occurrence has an id of its own",
+    "root_id": "each occurrence has an id of its own",
+    "parent_id": "each occurrence has an id of its own",
     "retry": "a scheduler sends the message, and tries until the broker has it",
     "retry_policy": "a scheduler sends the message, and tries until the broker has it",
     "producer": "a scheduler sends the message",
@@ -136,7 +139,7 @@ def _sorted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     extra: dict[str, Any] = {}
     for name, value in options.items():
         if name not in _CHECKS:
-            why = _REFUSED.get(name, f"accepted are {', '.join(sorted(_CHECKS))}")
+            why = REFUSED.get(name, f"accepted are {', '.join(sorted(_CHECKS))}")
             raise TypeError(f"{name}: this option of a message is not accepted: {why}")
         if value is None:
             continue
@@ -190,6 +193,8 @@ def _flag(name: str, value: Any) -> bool:
 def _headers(name: str, value: Any) -> str:
     if not isinstance(value, Mapping):
         raise TypeError(f"{name}: a dict is needed, not {value!r}")
+    if names := reserved(map(str, value)):
+        raise ValueError(refusal(names))
     return encode(name, dict(value))
 
 

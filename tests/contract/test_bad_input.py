@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from django.core.exceptions import NON_FIELD_ERRORS, ValidationError
+from django.db import connection
 from django.db.models import F
 from django.forms import modelform_factory
 
@@ -153,6 +154,8 @@ TASKS: list[tuple[dict[str, Any], set[str]]] = [
     ({"kwargs": "{'a': 1}"}, {"kwargs"}),
     ({"headers": "[1]"}, {"headers"}),
     ({"headers": "nonsense"}, {"headers"}),
+    ({"headers": '{"id": "1"}'}, {"headers"}),
+    ({"headers": {"tenant": "a", "onebeat_run": 1}}, {"headers"}),
     ({"args": "1", "kwargs": "2"}, {"args", "kwargs"}),
     ({"expires": NEXT_YEAR, "expire_seconds": 60}, {"expire_seconds"}),
 ]
@@ -260,6 +263,22 @@ def test_dicts_and_lists_are_stored_as_json(rows: Rows) -> None:
     assert PeriodicTask.objects.update(args=[2]) == 1
     assert PeriodicTask.objects.filter(args=[2]).exists()
     assert PeriodicTask.objects.update(args="") == 1
+
+
+def test_headers_from_before_the_rule_may_stay_as_they_are(rows: Rows) -> None:
+    PeriodicTask.objects.bulk_create([PeriodicTask(name="old", task="t", interval=rows["hourly"])])
+    with connection.cursor() as cursor:
+        cursor.execute("""UPDATE django_celery_beat_periodictask SET headers = '{"id": "x", "retries": 2}'""")
+    task = PeriodicTask.objects.get()
+    task.description = "edited"
+    task.full_clean()
+    task.save()
+    task.headers = {"retries": 2, "tenant": "a", "id": "x"}
+    PeriodicTask.objects.bulk_update([task], ["headers"])
+    task.headers = {"id": "y", "retries": 2, "root_id": "z"}
+    with pytest.raises(ValidationError, match="sets id, root_id; give them other names"):
+        task.save()
+    assert PeriodicTask.objects.values_list("headers", flat=True).get() == '{"retries": 2, "tenant": "a", "id": "x"}'
 
 
 def test_a_form_for_some_fields_says_what_is_wrong_with_the_others(rows: Rows) -> None:

@@ -11,7 +11,8 @@ from django.db import connection, connections
 
 from onebeat.conf import Settings
 from onebeat.core import clock
-from onebeat.engine.messages import DUE_HEADER, NAME_HEADER
+from onebeat.core.headers import NAME_HEADER
+from onebeat.engine.messages import DUE_HEADER
 from onebeat.models import (
     ClockedSchedule,
     CrontabSchedule,

@@ -12,8 +12,8 @@ from django.db import models
 
 from onebeat import conf
 from onebeat.conf import Settings
+from onebeat.core.headers import NAME_HEADER
 from onebeat.dispatch.base import Accepted, Deferred, Message, Outcome, Unsent
-from onebeat.engine.messages import NAME_HEADER
 from onebeat.engine.stop import Stop
 from onebeat.models import ClockedSchedule, Occurrence, PeriodicTask, TaskOptions, TaskState
 from tests.engine.kit import Bench, at, clocked, every, ledger, options, task

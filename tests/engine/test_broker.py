@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from onebeat.core.headers import NAME_HEADER
 from onebeat.dispatch.base import Accepted, Message, Outcome, Refused, Unsent
-from onebeat.engine.messages import NAME_HEADER
 from onebeat.models import Beat, Occurrence, PeriodicTask
 from tests.engine.kit import Bench, at, clocked, every, ledger, options, set_task, task
 

@@ -16,7 +16,7 @@ from onebeat.dispatch.celery import CeleryDispatcher
 from onebeat.models import Occurrence
 from onebeat.models.instants import from_utc
 from onebeat.store.outcomes import Attempt
-from tests.engine.kit import Bench, at, clocked, every, ledger, set_task, task
+from tests.engine.kit import Bench, at, clocked, every, ledger, options, set_task, task
 
 
 def add(x: float, y: float) -> float:
@@ -77,11 +77,20 @@ def test_headers_and_body(bench: Bench, post: Post) -> None:
 
 
 def test_headers_of_the_task_do_not_replace_ours(bench: Bench, post: Post) -> None:
-    task(headers=json.dumps({"periodic_task_name": "forged", "onebeat_occurrence": 0}), interval=every(10))
+    """Nor Celery's, nor do its options: such a row is from before that was refused, or from another hand."""
+    forged = dict.fromkeys(("id", "root_id", "parent_id", "group", "lang", "origin", "expires", "eta"), "forged")
+    forged |= {"task": "a.b", "retries": 7, "periodic_task_name": "forged", "onebeat_occurrence": 0}
+    one = task(interval=every(10))
+    set_task(one, headers=json.dumps({**forged, "tenant": "x", "shadow": "shown"}))
+    extra = {"task_id": "forged", "root_id": "forged", "countdown": 60, "headers": {"id": "forged"}}
+    options(one, extra=json.dumps({**extra, "time_limit": 5}))
     bench.work(10)
     (message,) = post("celery")
-    assert message.headers["periodic_task_name"] == "t"
-    assert message.headers["onebeat_occurrence"] == Occurrence.objects.get().pk
+    headers, row = message.headers, Occurrence.objects.get()
+    assert {name for name, value in forged.items() if headers[name] == value} == set()
+    assert headers["id"] == headers["root_id"] == message.properties["correlation_id"] == str(row.celery_task_id)
+    assert (headers["periodic_task_name"], headers["onebeat_occurrence"], headers["retries"]) == ("t", row.pk, 0)
+    assert (headers["tenant"], headers["shadow"], headers["timelimit"]) == ("x", "shown", [5, None])
 
 
 def test_routing(bench: Bench, post: Post) -> None:

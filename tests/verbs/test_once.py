@@ -178,6 +178,7 @@ def test_broken_extra_options_are_quarantined_by_name(bench: Bench) -> None:
         ({"args": "abc"}, "args: a list or tuple of arguments is needed, not str"),
         ({"args": [Group(name="x")]}, "pass its pk, and read the row in the task"),
         ({"eta": 5}, "eta: this option of a message is not accepted: `at` says when"),
+        ({"headers": {"id": "1", "periodic_task_name": "a"}}, "headers: Celery or onebeat sets id, periodic_task_name"),
         ({"colour": 5}, "colour: this option of a message is not accepted: accepted are argsrepr, compression,"),
         ({"priority": 300}, "priority: a whole number from 0 to 255 is needed, not 300"),
         ({"expires": -1}, "expires: a number of seconds above zero is needed, not -1"),

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any, TypeVar
 
-from django.db import Error, InterfaceError, OperationalError, connections, router
+from django.db import InterfaceError, OperationalError, connections, router
 
 from onebeat.core import clock
 from onebeat.models import Occurrence
-from onebeat.store import vendors
+from onebeat.store import lost, vendors
 
 logger = logging.getLogger("onebeat")
 
@@ -41,14 +40,14 @@ def ask(work: Callable[[str], T], *, keep: bool = False) -> T:
         except (OperationalError, InterfaceError):
             if not was_open or link.in_atomic_block:
                 raise
-            _close(link)
+            lost.drop_connection(using)
             answer = _try(link, work)
         stays = was_open or keep
         return answer
     finally:
         # One that failed may be broken; in the worker's main process an open one would be inherited by what it forks.
         if not stays and not link.in_atomic_block:
-            _close(link)
+            lost.drop_connection(using)
 
 
 def quietly(work: Callable[[str], T], *, keep: bool = False) -> T | None:
@@ -70,11 +69,5 @@ def quietly(work: Callable[[str], T], *, keep: bool = False) -> T | None:
 
 
 def _try(link: Any, work: Callable[[str], T]) -> T:
-    # mysqlclient lets an error of its own past Django's when a cursor of a dead connection is closed.
-    with link.wrap_database_errors:
+    with lost.django_errors(link.alias):
         return vendors.retrying(link.alias, lambda: work(link.alias), limit_seconds=_PATIENCE)
-
-
-def _close(link: Any) -> None:
-    with suppress(Error):
-        link.close()

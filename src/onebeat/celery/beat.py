@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from celery import beat
-from django.db import DEFAULT_DB_ALIAS, Error, connections, router
+from django.db import DEFAULT_DB_ALIAS, Error, router
 
 from onebeat.celery import cleanup
 from onebeat.compat import hooks
@@ -19,6 +19,7 @@ from onebeat.engine.loop import Loop
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
 from onebeat.models import TaskState
+from onebeat.store import lost
 
 logger = logging.getLogger("onebeat")
 
@@ -74,11 +75,12 @@ class Scheduler(beat.Scheduler):
 
     def _ensure_cleanup(self) -> None:
         try:
-            cleanup.ensure(self.app)
+            with lost.django_errors(DEFAULT_DB_ALIAS):
+                cleanup.ensure(self.app)
             self._cleans_up = True
         except Error as error:
             logger.error("the clean-up of results is not stored yet: %s", error)
-            connections[DEFAULT_DB_ALIAS].close()
+            lost.drop_connection(DEFAULT_DB_ALIAS)
         except Exception as error:  # the result backend's library is missing, or its URL is wrong
             logger.error("the clean-up of results is not stored: %r", error)
             self._cleans_up = True

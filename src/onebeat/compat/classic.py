@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import heapq
 import logging
+from collections.abc import Callable
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 from celery import beat
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import DEFAULT_DB_ALIAS, Error, connections
+from django.db import DEFAULT_DB_ALIAS, Error
 
 from onebeat.compat.entries import ModelEntry
 from onebeat.core import clock
 from onebeat.models import Beat, Change, PeriodicTask, PeriodicTasks
-from onebeat.store import beats, migrated, plan
+from onebeat.store import beats, lost, migrated, plan
 
 logger = logging.getLogger("onebeat")
 
@@ -83,17 +85,17 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
     @property
     def schedule(self) -> Any:
         """The entries, read again when something changed. While the database is away they stay as they are."""
-        try:
-            changed = self.schedule_changed()
-            old = clock.monotonic() - self._read_at > SCHEDULE_SYNC_MAX_INTERVAL
-            if self._schedule is None or changed or old or self._stale:
-                self.sync()
-                self._schedule = self.all_as_schedule()
-                self._read_at, self._stale = clock.monotonic(), False
-                self._heap_invalidated = self._heap is not None
-        except Error as error:
-            self._failed(error)
+        self._try(self._read)
         return self._schedule or {}
+
+    def _read(self) -> None:
+        changed = self.schedule_changed()
+        old = clock.monotonic() - self._read_at > SCHEDULE_SYNC_MAX_INTERVAL
+        if self._schedule is None or changed or old or self._stale:
+            self.sync()
+            self._schedule = self.all_as_schedule()
+            self._read_at, self._stale = clock.monotonic(), False
+            self._heap_invalidated = self._heap is not None
 
     def schedules_equal(self, *args: Any, **kwargs: Any) -> bool:
         """Whether the heap may stay as it is."""
@@ -116,8 +118,8 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
 
     def classic_tick(self) -> float:
         """One step of Celery's loop; returns the seconds until the next."""
-        self._look()
-        self._report()
+        self._try(self._look)
+        self._try(self._report)
         if self._urgent:  # a one-off that is not recorded as run would run again after a crash
             self._urgent = False
             self.sync()
@@ -136,7 +138,8 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
     def _save(self, name: str, entry: Any) -> None:
         try:
             if entry is not None:
-                entry.save()
+                with lost.django_errors(DEFAULT_DB_ALIAS):
+                    entry.save()
         except Error as error:
             self._failed(error)
             return
@@ -148,45 +151,42 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
 
     def _look(self) -> None:
         """See changes that `Changes` does not tell of."""
-        try:
-            hints = Change.objects.using(DEFAULT_DB_ALIAS)
-            if hints.exists():
-                # Every save leaves one, and no engine takes them away.
-                hints.all().delete()
-                plan.touch(DEFAULT_DB_ALIAS)
-            if clock.monotonic() - self._looked_at >= self.max_interval:
-                # A deleted row leaves none.
-                before, self._rows = self._rows, self.Model._default_manager.count()
-                self._stale = before != self._rows
-                self._looked_at = clock.monotonic()
-        except Error as error:
-            self._failed(error)
+        hints = Change.objects.using(DEFAULT_DB_ALIAS)
+        if migrated.there(DEFAULT_DB_ALIAS, Change._meta.db_table) and hints.exists():
+            # Every save leaves one, and no engine takes them away.
+            hints.all().delete()
+            plan.touch(DEFAULT_DB_ALIAS)
+        if clock.monotonic() - self._looked_at >= self.max_interval:
+            # A deleted row leaves none.
+            before, self._rows = self._rows, self.Model._default_manager.count()
+            self._stale = before != self._rows
+            self._looked_at = clock.monotonic()
 
     def _report(self) -> None:
         """Say that this scheduler is at work: the engine's hold while it is."""
         if clock.monotonic() - self._reported < _REPORT:
             return
         self._reported = clock.monotonic()
-        try:
-            if not migrated.there(DEFAULT_DB_ALIAS, Beat._meta.db_table):
-                return
-            if self._beat is None or not beats.report(
-                DEFAULT_DB_ALIAS, self._beat, able_since=None, lag=timedelta(0)
-            ):  # fmt: skip
-                self._beat = beats.register(DEFAULT_DB_ALIAS, beats.CLASSIC)
-        except Error as error:
-            self._failed(error)
+        if not migrated.there(DEFAULT_DB_ALIAS, Beat._meta.db_table):
+            return
+        if self._beat is None or not beats.report(DEFAULT_DB_ALIAS, self._beat, able_since=None, lag=timedelta(0)):
+            self._beat = beats.register(DEFAULT_DB_ALIAS, beats.CLASSIC)
 
     def classic_close(self) -> None:
         """Write what is owed, and say that this scheduler has stopped."""
         self.sync()
         if self._beat is not None:
-            try:
-                beats.stop(DEFAULT_DB_ALIAS, self._beat)
-            except Error as error:
-                self._failed(error)
+            self._try(partial(beats.stop, DEFAULT_DB_ALIAS, self._beat))
             self._beat = None
+
+    def _try(self, work: Callable[[], None]) -> None:
+        """Do something that can be left out while the database is away."""
+        try:
+            with lost.django_errors(DEFAULT_DB_ALIAS):
+                work()
+        except Error as error:
+            self._failed(error)
 
     def _failed(self, error: Error) -> None:
         logger.error("the database failed: %s", error)
-        connections[DEFAULT_DB_ALIAS].close()
+        lost.drop_connection(DEFAULT_DB_ALIAS)

@@ -12,8 +12,8 @@ from kombu.utils.json import loads
 from onebeat.compat import declared
 from onebeat.compat.utils import NEVER_CHECK_TIMEOUT
 from onebeat.core import clock
+from onebeat.core.headers import NAME_HEADER, free
 from onebeat.core.recurrence import Cron, Recurrence
-from onebeat.engine.messages import NAME_HEADER
 from onebeat.models import entries
 from onebeat.models.instants import from_utc, to_utc
 
@@ -175,5 +175,5 @@ def _options(model: Any) -> dict[str, Any]:
     options = {name: getattr(model, name, None) for name in names}
     options["expires"] = getattr(model, "expires_", None)
     kept = {name: value for name, value in options.items() if value is not None and value != ""}
-    kept["headers"] = {**loads(getattr(model, "headers", None) or "{}"), NAME_HEADER: model.name}
+    kept["headers"] = {**free(loads(getattr(model, "headers", None) or "{}")), NAME_HEADER: model.name}
     return kept

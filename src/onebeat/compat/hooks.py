@@ -59,9 +59,9 @@ class HookedDispatcher(CeleryDispatcher):
         self._tasks = {key: found[task] for key, task in tasks.items() if task in found}
         return self._each(messages)
 
-    def _send(self, message: Message, kinds: Kinds | None = None) -> Outcome:
+    def _send(self, message: Message, producer: Any, kinds: Kinds | None = None) -> Outcome:
         self._task = self._tasks.get(message.options["headers"][OCCURRENCE_HEADER])
-        return Refused("the task was deleted meanwhile") if self._task is None else super()._send(message)
+        return Refused("the task was deleted meanwhile") if self._task is None else super()._send(message, producer)
 
     def _hand_over(self, args: Any, kwargs: Any, *, producer: Any, **options: Any) -> None:
         """What the dispatcher calls in place of the task's `apply_async`. Raises what went wrong with the broker."""

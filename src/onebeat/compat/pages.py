@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from onebeat.admin import PeriodicTaskForm as OurForm
 from onebeat.admin import TaskOptionsInline
 from onebeat.compat.widgets import TaskChoiceField
-from onebeat.engine.messages import NAME_HEADER
+from onebeat.core.headers import NAME_HEADER, free
 from onebeat.models import PeriodicTask, PeriodicTasks
 from onebeat.models.rules import SCHEDULES, check_json
 
@@ -128,7 +128,7 @@ class PeriodicTaskAdmin(TaskModelAdmin):
                 return
         for task in tasks:
             options: dict[str, Any] = {"queue": task.queue} if task.queue else {}
-            headers = {**json.loads(task.headers or "{}"), NAME_HEADER: task.name}
+            headers = {**free(json.loads(task.headers or "{}")), NAME_HEADER: task.name}
             args, kwargs = json.loads(task.args or "[]"), json.loads(task.kwargs or "{}")
             app.tasks[task.task].apply_async(args=args, kwargs=kwargs, headers=headers, **options)
         self._told(request, ngettext("{0} task was run", "{0} tasks were run", len(tasks)).format(len(tasks)))

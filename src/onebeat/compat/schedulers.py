@@ -10,7 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, ProgrammingError, connections
+from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, ProgrammingError
 
 from onebeat.celery import beat
 from onebeat.celery.cleanup import CLEANUP, cleanup
@@ -28,6 +28,7 @@ from onebeat.models import (
     SolarSchedule,
 )
 from onebeat.models.celery_schedules import clocked
+from onebeat.store import lost
 
 __all__ = [
     "ADD_ENTRY_ERROR",
@@ -111,7 +112,8 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
         """
         for name, entry in mapping.items():
             try:
-                self.Entry.from_entry(name, app=self.app, **entry)
+                with lost.django_errors(DEFAULT_DB_ALIAS):
+                    self.Entry.from_entry(name, app=self.app, **entry)
             except (OperationalError, InterfaceError, ProgrammingError):
                 raise  # the database is away or not migrated: no entry is to blame
             except Exception as error:
@@ -154,11 +156,12 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
 
     def _store(self) -> None:
         try:
-            self.setup_schedule()
+            with lost.django_errors(DEFAULT_DB_ALIAS):
+                self.setup_schedule()
             self._stored = True
         except Error as error:
             logger.error("the entries of CELERY_BEAT_SCHEDULE are not stored yet: %s", error)
-            connections[DEFAULT_DB_ALIAS].close()
+            lost.drop_connection(DEFAULT_DB_ALIAS)
 
 
 def overridden(kind: type) -> list[str]:

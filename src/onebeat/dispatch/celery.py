@@ -13,6 +13,7 @@ from kombu import exceptions
 from kombu.exceptions import OperationalError
 
 from onebeat.dispatch.base import Accepted, Deferred, Message, Outcome, Refused, Unsent
+from onebeat.dispatch.confirmed import Confirmed
 from onebeat.dispatch.prepared import Kinds
 
 logger = logging.getLogger("onebeat")
@@ -31,6 +32,7 @@ _GOODBYE_SECONDS = 0.3
 _FAILURES = 3
 
 _AWAY = Unsent("the broker does not answer", alone=False)
+_FULL = Deferred("the broker did not take it: its queue may be full")
 _STOPPING = Unsent("not tried: the scheduler stops", alone=False)
 
 #: RabbitMQ refuses a message that is to live longer than 2**32 - 1 milliseconds.
@@ -41,8 +43,8 @@ class CeleryDispatcher:
     """One connection and one producer, kept open; opened again when the broker has been away.
 
     `plain_below`: with fewer messages than this in a call they go one by one, so that what listens to publish signals
-    behaves as ever; with more they go through the transport's own batch where it has one. In a batch
-    `after_task_publish` is sent before the broker has answered.
+    behaves as ever; with more they go through the transport's own batch where it has one, or to RabbitMQ with their
+    confirms counted afterwards. In a batch `after_task_publish` is sent before the broker has answered.
 
     Whoever may want it to end sets `stopping`, which is asked between two single messages: a slow broker may take
     longer for a whole call than anybody waits.
@@ -55,6 +57,7 @@ class CeleryDispatcher:
         self._connection: Any = None
         self._producer: Any = None
         self._kinds: Kinds | None = None
+        self._confirmed: Confirmed | None = None
 
     def ready(self) -> bool:
         if self._producer is not None:
@@ -67,7 +70,9 @@ class CeleryDispatcher:
             self._connection.ensure_connection(max_retries=max(0, len(self._connection.alt) - 1), interval_start=0)
             self._limit_answers(_ANSWER_SECONDS)
             self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
-            self._kinds = Kinds(self.app, self._producer)
+            if Confirmed.possible(self._connection):
+                self._confirmed = Confirmed(self.app, self._connection)
+            self._kinds = Kinds(self.app, self._confirmed.producer if self._confirmed else self._producer)
         except Exception as error:
             logger.debug("the broker does not answer: %r", error)
             self.close()
@@ -78,9 +83,15 @@ class CeleryDispatcher:
         if not self.ready():
             return [_AWAY] * len(messages)
         batched = [message for message in messages if not self._overridden(message.task)]
-        if len(batched) < self.plain_below or not getattr(self._producer, "supports_batch_publish", False):
+        if len(batched) < self.plain_below:
             return self._each(messages)
-        outcomes: dict[int, Outcome] = dict(zip(map(id, batched), self._batch(batched), strict=True))
+        if self._confirmed is not None:
+            found = self._flush(batched, self._confirmed)
+        elif getattr(self._producer, "supports_batch_publish", False):
+            found = self._batch(batched)
+        else:
+            return self._each(messages)
+        outcomes: dict[int, Outcome] = dict(zip(map(id, batched), found, strict=True))
         rest = [message for message in messages if id(message) not in outcomes]
         outcomes.update(zip(map(id, rest), self._each(rest), strict=True))
         return [outcomes[id(message)] for message in messages]
@@ -93,7 +104,7 @@ class CeleryDispatcher:
             self._connection.release()
         except Exception as error:
             logger.debug("closing the broker connection: %r", error)
-        self._connection = self._producer = self._kinds = None
+        self._connection = self._producer = self._kinds = self._confirmed = None
 
     def _limit_answers(self, seconds: float) -> None:
         """Let a silent AMQP broker end in an error. py-amqp has no option for that: it reads on after a
@@ -115,7 +126,7 @@ class CeleryDispatcher:
             if failed == _FAILURES or not self.ready():
                 outcomes.append(_AWAY)
                 continue
-            outcomes.append(self._send(message))
+            outcomes.append(self._send(message, self._producer))
             failed = failed + 1 if isinstance(outcomes[-1], Unsent) else 0
             if failed:
                 self.close()
@@ -126,13 +137,13 @@ class CeleryDispatcher:
         sent.
         """
         outcomes: list[Outcome] = []
-        kinds = self._kinds if self._kinds is not None and self._kinds.usable() else None
+        producer, kinds = self._producer, self._usable_kinds()
         try:
             # Every publish adds a few commands at most: one flush, at the end, whose answer stands for all.
-            with self._producer.batch(max_size=8 * len(messages)):
+            with producer.batch(max_size=8 * len(messages)):
                 # An exception that left this block would discard what is buffered.
                 for message in messages:
-                    outcomes.append(self._send(message, kinds))
+                    outcomes.append(self._send(message, producer, kinds))
         except Exception as error:  # whatever it is, what was in the batch may have arrived
             lost = Unsent(repr(error), alone=False)
             self.close()
@@ -141,17 +152,48 @@ class CeleryDispatcher:
             self.close()
         return outcomes
 
-    def _send(self, message: Message, kinds: Kinds | None = None) -> Outcome:
+    def _flush(self, messages: Sequence[Message], way: Confirmed) -> list[Outcome]:
+        """All of them to RabbitMQ, and then its answers. If the channel is lost, any of them may have arrived, and
+        none counts as sent: whoever tries again sends one by one, so that a message that closes it shows itself.
+        """
+        outcomes: list[Outcome] = []
+        numbers: list[list[int]] = []
+        kinds, lost = self._usable_kinds(), None
+        for message in messages:
+            with way.numbered() as mine:
+                outcomes.append(self._send(message, way.producer, kinds))
+            numbers.append(mine)
+            if isinstance(outcomes[-1], Unsent) or self._connection is None:
+                lost = Unsent("the channel was lost on the way", alone=False)
+                break
+        if lost is None:
+            try:
+                way.collect(_ANSWER_SECONDS)
+            except Exception as error:
+                lost = Unsent(repr(error), alone=False)
+        if lost is not None:
+            self.close()
+            found: list[Outcome] = [lost if isinstance(one, Accepted) else one for one in outcomes]
+            return found + [lost] * (len(messages) - len(found))
+        return [
+            _FULL if isinstance(one, Accepted) and not way.took(mine) else one
+            for one, mine in zip(outcomes, numbers, strict=True)
+        ]
+
+    def _usable_kinds(self) -> Kinds | None:
+        return self._kinds if self._kinds is not None and self._kinds.usable() else None
+
+    def _send(self, message: Message, producer: Any, kinds: Kinds | None = None) -> Outcome:
         """Publish one message, filled in from one of its kind where `kinds` has one."""
         try:
             kind = kinds.of(message) if kinds else None
             if kind is not None:
-                kind.publish(self._producer, message)
+                kind.publish(producer, message)
             else:
-                self._apply(message)
+                self._apply(message, producer)
         except Exception as error:
             if isinstance(error, MessageNacked) or isinstance(error.__cause__, MessageNacked):
-                return Deferred("the broker did not take it: its queue may be full")
+                return _FULL
             if self._away(error):
                 return Unsent(repr(error))
             if isinstance(error, self._connection.channel_errors):
@@ -159,10 +201,10 @@ class CeleryDispatcher:
             return Refused(f"{type(error).__name__}: {error}")
         return Accepted()
 
-    def _apply(self, message: Message) -> None:
+    def _apply(self, message: Message, producer: Any) -> None:
         """Publish one message through Celery."""
         task = self.app.tasks.get(message.task)
-        options = {"task_id": message.id, "producer": self._producer, "retry": False, **message.options}
+        options = {"task_id": message.id, "producer": producer, "retry": False, **message.options}
         expires = options.get("expires")
         if expires is not None and expires - self.app.now() > _LONGEST_LIFE:
             # To the worker only: Celery makes of the option a time to live in the broker as well.

@@ -31,16 +31,19 @@ class Housekeeping:
         self._asked: float | None = None
         self._next_piece = clock.monotonic()
 
-    def step(self, beat: int) -> None:
-        """Do a piece of what is to be done, if this scheduler is the one to do it. `beat` names it."""
+    def step(self, beat: int) -> bool:
+        """Do a piece of what is to be done, if this scheduler is the one to do it. `beat` names it. Returns whether a
+        plan was changed.
+        """
         if not self._mine(beat):
-            return
-        self._sweep.step()
+            return False
+        planned = self._sweep.step()
         begin = clock.monotonic()
         if begin >= self._next_piece:
             done = self._prune()
             took = clock.monotonic() - begin
             self._next_piece = begin + (_PASS_SECONDS if done else took / _SHARE)
+        return planned
 
     def close(self) -> None:
         """Leave it to the others."""

@@ -6,11 +6,11 @@ import logging
 from collections.abc import Callable
 from pathlib import Path
 
-from django.db import Error, connections
+from django.db import Error
 
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
-from onebeat.store import migrated, vendors
+from onebeat.store import lost, migrated, vendors
 
 logger = logging.getLogger("onebeat")
 
@@ -39,7 +39,7 @@ class Loop:
         """
         self._alive()
         try:
-            with self.stop.shield():
+            with self.stop.shield(), lost.django_errors(self.engine.using):
                 delay = self.engine.settings.poll_interval
                 if self._ready():
                     self.beside()
@@ -67,7 +67,7 @@ class Loop:
         if self._broken:
             self._drop_connection()
         try:
-            with self.stop.shield(at_most=_GOODBYE_SECONDS):
+            with self.stop.shield(at_most=_GOODBYE_SECONDS), lost.django_errors(self.engine.using):
                 self.engine.close()
         except (Error, SystemExit) as error:
             logger.warning("stopped without the database: %r", error)
@@ -109,7 +109,4 @@ class Loop:
 
     def _drop_connection(self) -> None:
         self._broken = False
-        try:
-            connections[self.engine.using].close()
-        except Error as error:
-            logger.debug("closing the database connection: %s", error)
+        lost.drop_connection(self.engine.using)

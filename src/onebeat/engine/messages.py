@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
+from onebeat.core.headers import NAME_HEADER, free
 from onebeat.dispatch.base import Message
 from onebeat.store.ledger import Claimed
+from onebeat.wanted import REFUSED
 
-#: The header that readers of django-celery-beat's messages know.
-NAME_HEADER = "periodic_task_name"
 #: onebeat's own: the occurrence's key, its nominal time (ISO 8601, UTC) and its run number.
 OCCURRENCE_HEADER = "onebeat_occurrence"
 DUE_HEADER = "onebeat_due_at"
@@ -34,9 +34,10 @@ def message(one: Claimed, now: datetime) -> Message:
     if task.expire_seconds is not None:
         ends.append(now + timedelta(seconds=task.expire_seconds))
     options["expires"] = min(ends, default=None)
-    kept = {**task.more_options(), **{name: value for name, value in options.items() if value not in (None, "")}}
+    more = {name: value for name, value in task.more_options().items() if name not in REFUSED}
+    kept = {**more, **{name: value for name, value in options.items() if value not in (None, "")}}
     kept["headers"] = {
-        **headers,
+        **free(headers),
         NAME_HEADER: task.name,
         OCCURRENCE_HEADER: one.id,
         DUE_HEADER: one.due_at.isoformat(),

@@ -6,7 +6,7 @@ import logging
 from datetime import datetime, timedelta
 
 from onebeat.core import clock
-from onebeat.store import beats, outages, vendors
+from onebeat.store import beats, outages, tally, vendors
 
 logger = logging.getLogger("onebeat")
 
@@ -25,6 +25,7 @@ class Presence:
         self.refused = False
         #: How many messages could not be handed over since the process started.
         self.failed = 0
+        self._counted_before = tally.since(using, {})
         self._held = False
         self._beat: int | None = None
         self._able_since: datetime | None = None
@@ -64,7 +65,14 @@ class Presence:
             self._reported_monotonic = clock.monotonic()
 
     def _report(self) -> bool:
-        return beats.report(self.using, self.beat, able_since=self._able_since, lag=self.lag, failed=self.failed)
+        return beats.report(
+            self.using,
+            self.beat,
+            able_since=self._able_since,
+            lag=self.lag,
+            failed=self.failed,
+            tally=tally.since(self.using, self._counted_before),
+        )
 
     def _able_again(self, now: datetime, before: datetime | None, last: datetime | None) -> None:
         """It can send, and could not at the tick before: if nobody else could either, that was an outage."""
@@ -93,5 +101,6 @@ class Presence:
 
     def stop(self) -> None:
         if self._beat is not None:
+            self._report()  # the last counts
             beats.stop(self.using, self._beat)
             self._beat = None

@@ -13,8 +13,9 @@ from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsen
 from onebeat.engine.housekeeping import Housekeeping
 from onebeat.engine.messages import message
 from onebeat.engine.presence import Presence
-from onebeat.store import byhand, claim, news, plan, rivals, runstate, settle, states, vendors, zonedata
+from onebeat.store import claim, news, plan, rivals, runstate, settle, vendors, zonedata
 from onebeat.store.claim import Batch, Terms
+from onebeat.store.glance import Glance, glance
 from onebeat.store.ledger import Claimed
 
 logger = logging.getLogger("onebeat")
@@ -28,8 +29,10 @@ _TICK_SECONDS = 1.0
 #: Before each try to write run counts on the way out, in seconds.
 _LAST_TRIES = (0.0, 0.05, 0.1)
 
-#: The least it sleeps when nothing more could be claimed.
+#: How long it sleeps when something is due and could not be claimed.
 _SHORTEST = 0.02
+#: Until the end of a tick that has taken no longer, what its beginning saw is the present.
+_FRESH_SECONDS = 0.002
 
 #: How long an occurrence that the broker did not take waits while others are tried.
 _AGAIN = timedelta(seconds=5)
@@ -92,7 +95,9 @@ class Engine:
         self._record()
         self._give_back()
         ready = self.dispatcher.ready()
-        now = vendors.now(self.using)  # after the broker was asked, which may take seconds: able from now on
+        # After the broker was asked, which may take seconds: able from now on.
+        seen, begun = glance(self.using, self._floor), clock.monotonic()
+        now = seen.now
         if not ready:
             self._failing_since = None
             self._failures.clear()
@@ -104,15 +109,16 @@ class Engine:
         held = self._rivals.step(now)
         # A time that passes while another beat sends is nobody's to be late with.
         self.presence.seen(now, ready and not held, self._failing_since, held=held)
-        self._plan()
-        if ready and not held:
-            more = self._work(now)
-            self._keep_up()
-            if more and not self.stopping():
-                return 0.0
-        else:
-            self._keep_up()
-        return self._sleep(ready and not held)
+        busy = seen.due or seen.changes
+        if seen.changes:
+            self._plan()
+        more = ready and not held and self._work(seen, busy)
+        busy = self._keep_up() or busy
+        if more and not self.stopping():
+            return 0.0
+        # What was seen at the beginning still holds if nothing was done since, nor took long.
+        fresh = not busy and clock.monotonic() - begun < _FRESH_SECONDS
+        return self._sleep(ready and not held, seen if fresh else None)
 
     def _plan(self) -> None:
         """Bring plans up to what changed: hints at once, anything else as the sweep comes past it."""
@@ -125,11 +131,12 @@ class Engine:
         if seen:
             plan.touch(self.using)
 
-    def _work(self, now: datetime) -> bool:
-        """Recover and claim batch by batch. Returns whether more is waiting."""
+    def _work(self, seen: Glance, busy: bool) -> bool:
+        """Recover and claim batch by batch; claim if `busy`, and now and then to look without a lower bound. Returns
+        whether more is waiting."""
         deadline = clock.monotonic() + _TICK_SECONDS
-        terms = self._terms()
-        if byhand.waiting(self.using, now):
+        terms, now = self._terms(), seen.now
+        if seen.by_hand:
             self._recovered = None
         if self._recovered is None or now - self._recovered > terms.lease / 6:
             batch = claim.lost(self.using, terms)
@@ -141,10 +148,14 @@ class Engine:
             sent = self._send(batch, min(self.settings.flush_size, max(1, self.settings.plain_below - 1)))
             if not sent and self.presence.refused:
                 return False
+        full = self._looked is None or now - self._looked > _FULL_LOOK
+        if not (busy or full):
+            self.presence.lag = timedelta(0)
+            self._floor = now - _FLOOR_MARGIN
+            return False
         while True:
             if self.stopping() or not self.dispatcher.ready():
                 return False
-            full = self._looked is None or now - self._looked > _FULL_LOOK
             batch = claim.due(self.using, terms, None if full else self._floor)
             self.presence.lag = max(timedelta(0), batch.now - batch.oldest) if batch.oldest else timedelta(0)
             if not self._send(batch, self.settings.flush_size):
@@ -246,12 +257,14 @@ class Engine:
             self._open.pop(token, None)
             self._recovered = None
 
-    def _keep_up(self) -> None:
-        """What readers of the old columns expect, and changes that came past the ORM: late, and never in the way."""
+    def _keep_up(self) -> bool:
+        """What readers of the old columns expect, and changes that came past the ORM: late, and never in the way.
+        Returns whether a plan may have moved.
+        """
         if self._runs and clock.monotonic() - self._runs_written >= self.settings.run_state_seconds:
             self.write_runs()
-        self._housekeeping.step(self.presence.beat)
-        self._zone_data.step()
+        moved = self._housekeeping.step(self.presence.beat)
+        return self._zone_data.step() or moved
 
     def write_runs(self) -> None:
         """Write run counts into the tasks' rows; what is locked by somebody waits for the next time."""
@@ -287,14 +300,15 @@ class Engine:
             missed_before=lambda now: self.presence.missed_before(now, timedelta(seconds=self.settings.late_seconds)),
         )
 
-    def _sleep(self, ready: bool) -> float:
+    def _sleep(self, ready: bool, seen: Glance | None) -> float:
         poll = self.settings.poll_interval
         if not ready:
             return poll
-        wake = states.next_wake(self.using, self._floor)
-        now = vendors.now(self.using)
-        self.presence.rests(now)
-        if wake is None:
+        seen = seen or glance(self.using, self._floor)
+        self.presence.rests(seen.now)
+        if seen.wake_at is None:
             return poll
-        # What is due and was not claimed is locked by another scheduler, or has come due just now.
-        return min(poll, max(_SHORTEST, (wake - now).total_seconds()))
+        if seen.due:
+            # Locked by another scheduler, or has come due just now.
+            return min(poll, _SHORTEST)
+        return min(poll, (seen.wake_at - seen.now).total_seconds())

@@ -30,8 +30,11 @@ def with_its_one_task(collector: Collector, field: Any, sub_objs: Any, using: st
 
 def if_there(collector: Collector, field: Any, sub_objs: Any, using: str) -> None:
     """`on_delete` of a table of ours: CASCADE, once `migrate` has made the table."""
-    if migrated.there(using, field.model._meta.db_table):
-        models.CASCADE(collector, field, sub_objs, using)
+    if not migrated.there(using, field.model._meta.db_table):
+        return
+    if not migrated.complete(using):  # the table of an older onebeat lacks columns that Django would read
+        sub_objs = sub_objs.only(field.attname)
+    models.CASCADE(collector, field, sub_objs, using)
 
 
 # Django would look for rows before it calls this.

@@ -201,6 +201,8 @@ class Beat(models.Model):
     skew_ms = models.BigIntegerField(default=0)
     #: How many messages it could not hand over since it started, each try counted.
     failed = models.BigIntegerField(default=0, db_default=0)
+    #: How many it has sent, and skipped by reason, since it started: a JSON object.
+    tally = models.TextField(default="{}", db_default="{}")
     stopped_at = UTCDateTimeField(null=True)
 
     class Meta:

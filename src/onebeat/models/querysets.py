@@ -69,6 +69,8 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
             if not hasattr(kwargs[name], "resolve_expression"):
                 try:
                     rules.check_json(name, kwargs[name])
+                    if name == "headers":
+                        rules.check_headers(kwargs[name])
                 except ValidationError as error:
                     raise ValidationError({name: error}) from error
         if kwargs.get("clocked", kwargs.get("clocked_id")) is not None:

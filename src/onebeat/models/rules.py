@@ -10,7 +10,10 @@ from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from django.core.exceptions import ValidationError
+from django.db import router
 from django.db.models import Q
+
+from onebeat.core.headers import refusal, reserved
 
 if TYPE_CHECKING:
     from onebeat.models.tasks import PeriodicTask
@@ -40,6 +43,30 @@ def check_json(name: str, text: Any) -> None:
         raise ValidationError(f"{name} must be a JSON {_KINDS[kind]}; this is {text}")
 
 
+def check_headers(text: Any, kept: Any = None) -> None:
+    """Raise `ValidationError` if headers, which are JSON already, name one that Celery or onebeat sets. In a row from
+    before the rule (`kept`: its headers as they are stored) such a one may stay as it is.
+    """
+    given = json.loads(text or "{}")
+    names = reserved(given)
+    if names and kept:
+        before = json.loads(kept)
+        names = [name for name in names if name not in before or before[name] != given[name]]
+    if names:
+        raise ValidationError(refusal(names))
+
+
+def _stored_headers(task: PeriodicTask) -> str:
+    """The headers of the task's row, if they are JSON."""
+    using = task._state.db or router.db_for_write(type(task), instance=task)
+    text = type(task)._base_manager.using(using).filter(pk=task.pk).values_list("headers", flat=True).first()
+    try:
+        check_json("headers", text or "")
+    except ValidationError:
+        return ""
+    return str(text or "")
+
+
 def _no_json(word: str) -> None:
     # Python reads NaN and Infinity; workers in other languages do not.
     raise ValueError(f"{word} is no JSON number")
@@ -60,6 +87,8 @@ def check_task(task: PeriodicTask, touched: Collection[str] | None = None) -> No
                 field: Any = task._meta.get_field(name)
                 setattr(task, name, field.to_python(getattr(task, name)))
                 check_json(name, getattr(task, name))
+                if name == "headers" and reserved(json.loads(task.headers or "{}")):
+                    check_headers(task.headers, None if task._state.adding else _stored_headers(task))
             except ValidationError as error:
                 errors[name] = error
     if asked(*SCHEDULES, "one_off"):

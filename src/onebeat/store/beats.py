@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from importlib.metadata import version
 
@@ -32,9 +34,17 @@ def register(using: str, kind: str = "") -> int:
     return row.pk
 
 
-def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta, failed: int = 0) -> bool:
+def report(
+    using: str,
+    pk: int,
+    *,
+    able_since: datetime | None,
+    lag: timedelta,
+    failed: int = 0,
+    tally: Mapping[str, int] | None = None,
+) -> bool:
     """Say that this scheduler is at work. `able_since`: since when it could send; None while its broker is away.
-    `failed`: how many messages it could not hand over so far.
+    `failed`: how many messages it could not hand over so far. `tally`: what it has sent and skipped so far.
 
     Returns False when its row is gone.
     """
@@ -46,6 +56,7 @@ def report(using: str, pk: int, *, able_since: datetime | None, lag: timedelta, 
             seen_at=DatabaseNow(),
             able_since=able_since,
             failed=failed,
+            tally=json.dumps(tally or {}),
             **({} if able_since is None else {"able_until": DatabaseNow()}),
             lag_ms=max(0, round(lag.total_seconds() * 1000)),
             skew_ms=round(skew.total_seconds() * 1000),

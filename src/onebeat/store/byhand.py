@@ -53,12 +53,6 @@ def ask(using: str, task: int, name: str, due_at: datetime, now: datetime, detai
         number += 1
 
 
-def waiting(using: str, now: datetime) -> bool:
-    """Whether a run that was asked for waits for a scheduler."""
-    rows = Occurrence.objects.using(using).filter(lease_until__lte=now, run__gt=0, state=Occurrence.State.CLAIMED)
-    return rows.exists()
-
-
 def verdict(definition: Definition | None) -> tuple[str, str] | None:
     """Why a run that was asked for cannot be sent, as (reason, detail); None: it is sent."""
     if definition is None:

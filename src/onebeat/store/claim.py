@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from django.db.models import F
@@ -18,6 +18,7 @@ from onebeat.core import catchup
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Occurrence
 from onebeat.store import byhand, definitions, ledger, news, plan, policies, states, vendors
+from onebeat.store.batches import among
 from onebeat.store.definitions import BadDefinition, Definition
 from onebeat.store.ledger import Claimed, Skipped
 from onebeat.store.states import State
@@ -98,12 +99,13 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
             sends += [(definition, due_at) for due_at in decision.send]
             skips += [Skipped(definition, one, around.detail(definition, one)) for one in decision.skips]
             after = plan.waiting(state, definition, recurrence, decision.due_at, now)
-            decided = [*decision.send, *(one.last for one in decision.skips)]
-            marks = [*decided, *([state.water_mark] if state.water_mark else [])]
-            after = replace(after, water_mark=max(marks, default=None))
+            wake_at, mark = after.wake_at, state.water_mark
+            for decided in (*decision.send, *(one.last for one in decision.skips)):
+                mark = decided if mark is None or decided > mark else mark
             if decision.send and after.due_at is not None and after.due_at < around.missed_before:
                 # What was missed is made up for at a bounded rate. What is only late goes out as fast as it can.
-                after = replace(after, wake_at=now + len(decision.send) * _PACE)
+                wake_at = now + len(decision.send) * _PACE
+            after = after.moved(after.due_at, wake_at, mark)
             moved.append(after)
             # One task's own limit is a rate: what is over it waits for the next tick. The batch's limit is not.
             cut = share < catchup.SEND_LIMIT and len(decision.send) == share
@@ -160,7 +162,7 @@ def lost(using: str, terms: Terms) -> Batch:
                 Claimed(row.pk, definition, row.due_at, row.run, row.celery_task_id, row.claims + 1)
             )
         batch.occurrences.sort(key=lambda one: (one.due_at, one.id))
-        Occurrence.objects.using(using).filter(pk__in=keep).update(
+        Occurrence.objects.using(using).filter(among(using, "pk", keep)).update(
             claim=batch.token,
             lease_until=now + terms.lease,
             claims=Least(F("claims"), _MANY) + 1,

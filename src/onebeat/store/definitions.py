@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import lru_cache
+from operator import attrgetter
 from typing import Any
 
 from django.db import DataError
@@ -18,6 +20,8 @@ from onebeat.models import PeriodicTask
 from onebeat.models.instants import to_utc
 from onebeat.models.options import policy
 from onebeat.models.takenover import TakenOver, readings
+from onebeat.store.batches import among, plain
+from onebeat.store.vendors import from_column
 
 _FIELDS: tuple[Any, ...] = (
     *("id", "name", "task", "args", "kwargs", "headers", "queue", "exchange", "routing_key", "priority"),
@@ -55,6 +59,7 @@ UNREADABLE = (DataError, ValueError, TypeError, ArithmeticError)
 #: A number of seconds beyond this is no waiting time, and a date moved by it may be none either.
 _LONGEST = timedelta(days=366_000)
 _SHOWN = 60
+_EMPTY = ("[]", "{}")
 
 
 class BadDefinition(ValueError):
@@ -118,7 +123,7 @@ class Definition:
 
     def copied(self) -> tuple[Any, ...]:
         """The values of `COPIED`."""
-        return tuple(getattr(self, name) for name in COPIED)
+        return _copied(self)
 
     def ends(self) -> datetime | None:
         """The last instant at which a nominal time may lie."""
@@ -141,7 +146,7 @@ class Definition:
             )
         try:
             if self.crontab is not None:
-                return Cron(*self.cron) if self.reading is None else self.reading.cron()
+                return _cron(*self.cron) if self.reading is None else self.reading.cron()
             if self.interval is not None:
                 return Interval.of(self.every, self.period, self.starts() or anchor)  # type: ignore[arg-type]
             if self.solar is not None:
@@ -180,9 +185,16 @@ class Definition:
         return self.recurrence(anchor)
 
 
+_copied: Callable[[Definition], tuple[Any, ...]] = attrgetter(*COPIED)
+
+
 def _decoded(name: str, text: str, kind: type) -> Any:
+    if not text or text in _EMPTY:  # what most tasks have
+        text = text or ("[]" if kind is list else "{}")
+        if (text == "[]") is (kind is list):
+            return kind()
     try:
-        value = json.loads(text or ("[]" if kind is list else "{}"))
+        value = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
         raise BadDefinition(f"{name}: not JSON ({error})") from error
     if not isinstance(value, kind):
@@ -190,14 +202,20 @@ def _decoded(name: str, text: str, kind: type) -> Any:
     return value
 
 
+@lru_cache(maxsize=1024)
+def _cron(*fields: Any) -> Cron:
+    """A rule, which never changes: many tasks have the same, and reading one takes longer than deciding by it."""
+    return Cron(*fields)
+
+
 def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
     """The tasks with these keys as they stand now; a key without a row is not in the answer.
 
     A row that cannot be read is in it all the same, as a definition that no check passes.
     """
-    rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(ids))
+    rows = PeriodicTask._base_manager.using(using).filter(among(using, "pk", ids))
     try:
-        found = {row[0]: _definition(row) for row in rows.values_list(*_FIELDS)}
+        found = {row[0]: _definition(row) for row in plain(using, rows.values_list(*_FIELDS))}
         return _with_readings(using, found)
     except UNREADABLE:
         found = {}
@@ -220,10 +238,10 @@ def _with_readings(using: str, found: dict[int, Definition]) -> dict[int, Defini
     return found
 
 
-def _definition(row: tuple[Any, ...]) -> Definition:
+def _definition(row: Sequence[Any]) -> Definition:
     """Raises one of `UNREADABLE` for values that the engine could not go on with."""
     option = row[33:43]
-    chosen = DEFAULT if option[0] is None else policy(*option[1:8])
+    chosen = DEFAULT if option[0] is None else policy(*(*option[1:7], from_column(option[7])))
     noted = {} if option[0] is None else {"paused_by": option[8], "paused_why": option[9]}
     one = Definition(*row[:27], row[27:33], chosen, row[43] or "{}", row[44], **noted)  # type: ignore[call-arg]
     one.copied()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
@@ -10,7 +12,24 @@ from django.db.models import Sum
 from onebeat.conf import current
 from onebeat.models import Beat, TaskState
 from onebeat.store import outages, pauses, vendors
+from onebeat.store.tally import SENT
 from onebeat.store.verdicts import iso, shown, span
+
+#: For so long the counts of a scheduler that has stopped are told: whoever collects them comes by in that time.
+_REMEMBERED = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """What one scheduler process has done since it started."""
+
+    #: host:pid:key, one of its own for each process.
+    scheduler: str
+    sent: int
+    #: Messages that could not be handed over, each try counted.
+    failed: int
+    #: By reason. A range of times that was skipped as one counts as one.
+    skipped: dict[str, int]
 
 
 def health(using: str) -> dict[str, Any]:
@@ -46,11 +65,21 @@ def health(using: str) -> dict[str, Any]:
         "able": len(able),
         "lag_seconds": lag.total_seconds(),
         "due": states.filter(wake_at__lte=now).count(),
-        "quarantined": states.exclude(quarantine="").count(),
+        "quarantined": states.filter(wake_at=None).exclude(quarantine="").count(),
         "failed_publishes": beats.aggregate(sum=Sum("failed"))["sum"] or 0,
         "largest_skew_ms": max((abs(skew) for _, skew in alive), default=0),
         "paused": pause.words() if pause else "",
     }
+
+
+def counters(using: str) -> list[Counters]:
+    """What each scheduler has done since it started, of those that have been at work in the last hour."""
+    rows = Beat.objects.using(using).filter(seen_at__gt=vendors.now(using) - _REMEMBERED).order_by("pk")
+    found = []
+    for pk, host, pid, failed, tally in rows.values_list("pk", "host", "pid", "failed", "tally"):
+        skipped = dict(json.loads(tally))
+        found.append(Counters(f"{host}:{pid}:{pk}", skipped.pop(SENT, 0), failed, skipped))
+    return found
 
 
 def lines(found: dict[str, Any]) -> list[str]:

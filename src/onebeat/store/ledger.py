@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,6 +12,7 @@ from onebeat.core import identity
 from onebeat.core.catchup import OVERLAP, Skip
 from onebeat.models import Fact, Occurrence
 from onebeat.store import news, vendors
+from onebeat.store.batches import among
 from onebeat.store.definitions import Definition
 
 TABLE = "onebeat_occurrence"
@@ -34,6 +35,10 @@ _COLUMNS = {
     "decided_at": "timestamp",
     "sent_at": "timestamp",
 }
+_UNIQUE = ("task_id", "due_at", "run")
+#: What differs among the rows of one claim, and what does not.
+_OWN = {name: _COLUMNS[name] for name in ("task_id", "task_name", "due_at", "celery_task_id")}
+_ALIKE = [name for name in _COLUMNS if name not in _OWN]
 _NAMESPACE = "namespace"
 #: Reasons that a later change can take back: the time is planned again and has not been sent.
 TAKEN_BACK = ("edited", "disabled", "quarantined", "handed_back")
@@ -94,25 +99,27 @@ def claim(
     """Record that these (task, nominal time) are claimed. One that is in the ledger already is somebody else's, and
     left out.
     """
+    wanted = {(task.id, due_at): task for task, due_at in sends}
+    if not wanted:
+        return []
     space = namespace(using)
-    wanted = {
-        (task.id, due_at): Claimed(0, task, due_at, 0, identity.celery_task_id(space, task.id, due_at))
-        for task, due_at in sends
-    }
-    rows = [
-        vendors.to_columns(
-            using,
-            (*(one.task.id, one.task.name, one.due_at, 0, None, Occurrence.State.CLAIMED, "", "", None),
-             *(one.celery_task_id, token, lease_until, 1, beat, now, None)),
-        )
-        for one in wanted.values()
-    ]  # fmt: skip
-    vendors.insert_or_lose(using, TABLE, _COLUMNS, rows, ("task_id", "due_at", "run"))
+    ids = {key: identity.celery_task_id(space, *key) for key in wanted}
+    own = ((task.id, task.name, key[1], ids[key]) for key, task in wanted.items())
+    alike = (0, None, Occurrence.State.CLAIMED.value, "", "", None, token, lease_until, 1, beat, now, None)
+    rows, (same,) = vendors.to_rows(using, own), vendors.to_rows(using, [alike])
+    vendors.insert_or_lose(
+        using,
+        TABLE,
+        _OWN,
+        rows,
+        _UNIQUE,
+        alike={name: (_COLUMNS[name], one) for name, one in zip(_ALIKE, same, strict=True)},
+    )
     mine = _under(using, token, lease_until)
     left = wanted.keys() - mine.keys()
     if left and _revive(using, left, claim=token, lease_until=lease_until, claims=1, beat=beat, decided_at=now):
         mine = _under(using, token, lease_until)
-    claimed = [replace(wanted[key], id=pk) for key, pk in mine.items()]
+    claimed = [Claimed(pk, wanted[key], key[1], 0, ids[key]) for key, pk in mine.items()]
     return sorted(claimed, key=lambda one: (one.due_at, one.id))
 
 
@@ -143,7 +150,7 @@ def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: Any) -
 
 def running(using: str, keys: Iterable[int]) -> dict[int, tuple[datetime, datetime]]:
     """Which of these occurrences are open: nominal time, and since when (sent, or else decided), by key."""
-    rows = Occurrence.objects.using(using).filter(pk__in=list(keys), state__in=OPEN)
+    rows = Occurrence.objects.using(using).filter(among(using, "pk", keys), state__in=OPEN)
     found = rows.values_list("pk", "due_at", "sent_at", "decided_at")
     return {pk: (due_at, sent_at or decided_at) for pk, due_at, sent_at, decided_at in found}
 
@@ -165,13 +172,11 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
         if one.skip.into and not detail:
             detail = f"{'with' if one.skip.reason == OVERLAP else 'into'} {one.skip.into.isoformat()}"
         rows.append(
-            vendors.to_columns(
-                using,
-                (*(one.task.id, one.task.name, first, 0, last if last > first else None),
-                 *(Occurrence.State.SKIPPED, one.skip.reason, detail, one.skip.into),
-                 *(identity.celery_task_id(space, one.task.id, first), None, None, 0, None, now, None)),
-            )
+            (*(one.task.id, one.task.name, first, 0, last if last > first else None),
+             *(Occurrence.State.SKIPPED.value, one.skip.reason, detail, one.skip.into),
+             *(identity.celery_task_id(space, one.task.id, first), None, None, 0, None, now, None))
         )  # fmt: skip
         through = last if last > first else None
         news.skipped(using, one.task.id, one.task.name, first, one.skip.reason, detail, through=through)
-    vendors.insert_or_lose(using, TABLE, _COLUMNS, rows, ("task_id", "due_at", "run"))
+    if rows:
+        vendors.insert_or_lose(using, TABLE, _COLUMNS, vendors.to_rows(using, rows), _UNIQUE)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from django.apps import apps
+from django.core.exceptions import ImproperlyConfigured
 
-from onebeat.store import vendors
+from onebeat.store import tables, vendors
 
 LABEL = "django_celery_beat"
 #: What names the tables that are ours alone.
@@ -28,7 +29,7 @@ def there(using: str, table: str) -> bool:
     key = (using, str(link.settings_dict["NAME"]), getattr(link, "schema_name", None), table)
     if key in _seen:
         return True
-    if not vendors.has_table(using, table):
+    if not tables.has_table(using, table):
         return False
     if not _migrating:
         _seen.add(key)
@@ -39,16 +40,16 @@ def lacking(using: str) -> list[str]:
     """The tables and columns of ours that are not there, by name; empty when `migrate` has made all that this code
     needs.
     """
-    link, missing = vendors.connection(using), []
-    models = [one for one in apps.get_app_config(LABEL).get_models() if one._meta.db_table.startswith(PREFIX)]
-    for model in models:
+    found, missing = tables.columns(using, PREFIX), []
+    for model in apps.get_app_config(LABEL).get_models():
         table = model._meta.db_table
-        if not vendors.has_table(using, table):
+        if not table.startswith(PREFIX):
+            continue
+        if table not in found:
             missing.append(table)
             continue
-        with link.cursor() as cursor:
-            columns = {one.name for one in link.introspection.get_table_description(cursor, table)}
-        missing += [f"{table}.{one.column}" for one in model._meta.local_concrete_fields if one.column not in columns]
+        fields = model._meta.local_concrete_fields
+        missing += [f"{table}.{one.column}" for one in fields if one.column not in found[table]]
     return missing
 
 
@@ -63,6 +64,16 @@ def complete(using: str) -> bool:
     if not _migrating:
         _seen.add(key)
     return True
+
+
+def require(using: str) -> None:
+    """Raises `ImproperlyConfigured` unless the database has all that this code needs: one look before the first
+    statement, and no error in a caller's transaction.
+    """
+    if not complete(using):
+        raise ImproperlyConfigured(
+            f"the database {using!r} is not migrated: run `manage.py migrate`; missing: {', '.join(lacking(using))}"
+        )
 
 
 def migrate_begins(**kwargs: Any) -> None:

@@ -1,4 +1,4 @@
-"""The signals of `onebeat.signals`, told by whoever writes the row that they are about."""
+"""The signals of `onebeat.signals`, and counts of the same, told by whoever writes the row that they are about."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from datetime import datetime
 
 from onebeat import signals
 from onebeat.models import Occurrence, PeriodicTask
+from onebeat.store import tally
 
 
 def sent(
     using: str, task: int, name: str, due_at: datetime, run: int, occurrence: int, celery_task_id: uuid.UUID
 ) -> None:
     """The broker has a message."""
+    tally.add(using, tally.SENT)
     told = {"due_at": due_at, "run": run, "occurrence_id": occurrence, "celery_task_id": celery_task_id}
     signals.tell(signals.task_sent, Occurrence, using, task=name, task_id=task, **told)
 
@@ -29,6 +31,7 @@ def skipped(
     through: datetime | None = None,
 ) -> None:
     """A nominal time, or a range of them, is not sent."""
+    tally.add(using, reason)
     told = {"due_at": due_at, "through": through, "run": run, "reason": reason, "detail": detail}
     signals.tell(signals.occurrence_skipped, Occurrence, using, task=name, task_id=task, **told)
 

@@ -193,7 +193,7 @@ def planned(definition: Definition, state: State | None, since: Since, now: date
     # A task that is new here has its last run from django-celery-beat.
     last_run = definition.last_run_at and (to_utc if state else from_their_run)(definition.last_run_at)
     if state is None and not since.told and definition.date_changed:
-        # It stood there before anybody looked. One that never ran waits since its last edit, as django-celery-beat says.
+        # It stood there before anybody looked. One that never ran waits since its last edit, as in the old beat.
         since = replace(since, first=min(since.first, to_utc(definition.date_changed)))
     anchor = state.anchor if state else last_run or since.first
     after = State(
@@ -260,12 +260,12 @@ def waiting(
     """`state`, waiting for `due_at`. What is late already may leave now; no wake time lies far in the past, so that the
     claim need not look there."""
     if due_at is None:
-        return replace(state, due_at=None, wake_at=None)
+        return state.moved(None, None, state.water_mark)
     try:
         wake_at = due_at + wait(recurrence, due_at, definition.policy, str(definition.id))
     except OverflowError:  # the last day of the calendar, as people write "never"
         wake_at = due_at
-    return replace(state, due_at=due_at, wake_at=max(wake_at, now))
+    return state.moved(due_at, max(wake_at, now), state.water_mark)
 
 
 def quarantined(state: State, definition: Definition, reason: str, before: State | None) -> State:

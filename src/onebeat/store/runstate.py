@@ -18,6 +18,7 @@ from django.db.models.functions import Coalesce, Greatest, Least
 from onebeat.models import Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
 from onebeat.store import definitions, states, vendors
+from onebeat.store.batches import among
 from onebeat.store.definitions import COPIED
 
 #: What the old column holds at most.
@@ -48,16 +49,17 @@ def flush(using: str, runs: Mapping[int, Runs], reader: Reader | None = None) ->
     somebody. `reader` is told what stood there, and what stands there now.
     """
     with vendors.short_transaction(using):
-        rows = PeriodicTask._base_manager.using(using).filter(pk__in=list(runs))
-        present = set(rows.values_list("pk", flat=True))
+        tasks = PeriodicTask._base_manager.using(using)
+        rows = tasks.filter(among(using, "pk", runs))
         columns = ("pk", "last_run_at", "date_changed")
         found = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list(*columns))
         free = {row[0] for row in found}
+        there = free if len(free) == len(runs) else set(rows.values_list("pk", flat=True))
         alike: defaultdict[tuple[int, datetime], list[int]] = defaultdict(list)
         for task in sorted(free):
             alike[runs[task].count, runs[task].last].append(task)
-        for (count, last), tasks in alike.items():
-            rows.filter(pk__in=tasks).update(
+        for (count, last), those in alike.items():
+            tasks.filter(among(using, "pk", those)).update(
                 total_run_count=Least(F("total_run_count"), _MANY - count) + count,
                 last_run_at=_later(Value(from_utc(last), _last_run_field())),
             )
@@ -65,7 +67,7 @@ def flush(using: str, runs: Mapping[int, Runs], reader: Reader | None = None) ->
     for task, last_run_at, changed in found if reader else ():
         reader.found(task, last_run_at, changed, runs[task].last)  # type: ignore[union-attr]
         reader.wrote(task, runs[task].last)  # type: ignore[union-attr]
-    return free | (set(runs) - present)
+    return free | (set(runs) - there)
 
 
 def _later(at: Value) -> Any:
@@ -96,16 +98,11 @@ def finish(using: str, limit: int) -> int:
 def _finish(using: str, tasks: set[int]) -> None:
     """Set `enabled = False` on those of these locked tasks that are one-offs, have nothing left to send, and whose
     definition is the one they ran by: an edit made meanwhile stays."""
-    planned = states.lock(using, tasks)
-    over = {
-        task
-        for task, state in planned.items()
-        if state.due_at is None and not state.quarantine and state.copied[COPIED.index("one_off")] and state.water_mark
-    }
-    if not over:
+    planned = states.lock_finished(using, tasks)
+    if not planned:
         return
-    same = [task for task, one in definitions.fetch(using, over).items() if one.copied() == planned[task].copied]
-    PeriodicTask._base_manager.using(using).filter(pk__in=same, enabled=True).update(enabled=False)
+    same = [task for task, one in definitions.fetch(using, planned).items() if one.copied() == planned[task].copied]
+    PeriodicTask._base_manager.using(using).filter(among(using, "pk", same), enabled=True).update(enabled=False)
     off = COPIED.index("enabled")
     states.write(
         using,

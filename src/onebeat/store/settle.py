@@ -11,6 +11,7 @@ from django.db.models import F
 
 from onebeat.models import Occurrence
 from onebeat.models.instants import DatabaseNow
+from onebeat.store.batches import among
 
 
 def still_mine(using: str, token: int, ids: Iterable[int]) -> set[int]:
@@ -43,4 +44,5 @@ def release(using: str, token: int, ids: Iterable[int]) -> int:
 
 
 def _held(using: str, token: int, ids: Iterable[int]) -> models.QuerySet[Occurrence, Any]:
-    return Occurrence.objects.using(using).filter(pk__in=list(ids), claim=token, state=Occurrence.State.CLAIMED)
+    rows = Occurrence.objects.using(using).filter(among(using, "pk", ids))
+    return rows.filter(claim=token, state=Occurrence.State.CLAIMED)

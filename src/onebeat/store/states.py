@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
+from django.db.models import QuerySet
 from django.db.models.sql.datastructures import BaseTable
 
 from onebeat.models import TaskState
 from onebeat.store import vendors
+from onebeat.store.batches import among, plain
 from onebeat.store.definitions import COPIED
 
 TABLE = "onebeat_taskstate"
@@ -51,17 +54,48 @@ class State:
 
     def moved(self, due_at: datetime | None, wake_at: datetime | None, water_mark: datetime | None) -> State:
         """The same plan, waiting for another time."""
-        return replace(self, due_at=due_at, wake_at=wake_at, water_mark=water_mark)
+        # Not `replace`, which takes longer than the rest of a decision.
+        return State(
+            self.task,
+            self.version,
+            due_at,
+            wake_at,
+            self.anchor,
+            water_mark,
+            self.quarantine,
+            self.since,
+            self.running,
+            self.copied,
+        )
+
+
+def _read(using: str, rows: QuerySet[TaskState]) -> list[State]:
+    return [_state(row) for row in plain(using, rows.values_list(*_FIELDS))]
 
 
 def _state(row: Sequence[Any]) -> State:
-    return State(*row[:9], tuple(row[9:]))  # type: ignore[call-arg]
+    task, version, due_at, wake_at, anchor, mark, quarantine, since, running, *copied = row
+    utc: Any = vendors.from_column
+    own = utc(due_at), utc(wake_at), utc(anchor), utc(mark), quarantine, utc(since), running
+    return State(task, version, *own, tuple(copied))
+
+
+def _by_task(using: str, rows: QuerySet[TaskState]) -> dict[int, State]:
+    return {one.task: one for one in _read(using, rows)}
 
 
 def lock(using: str, ids: Iterable[int]) -> dict[int, State]:
     """The states of these tasks, locked until the transaction ends; those that somebody else holds are left out."""
-    rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(pk__in=list(ids))
-    return {row[0]: _state(row) for row in rows.order_by("pk").values_list(*_FIELDS)}
+    rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(among(using, "pk", ids))
+    return _by_task(using, rows.order_by("pk"))
+
+
+def lock_finished(using: str, ids: Iterable[int]) -> dict[int, State]:
+    """As `lock`, and only one-offs that have nothing left to send."""
+    rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(among(using, "pk", ids))
+    return _by_task(
+        using, rows.filter(one_off=True, due_at=None, quarantine="", water_mark__isnull=False).order_by("pk")
+    )
 
 
 def hold(using: str, ids: Iterable[int]) -> dict[int, State]:
@@ -71,7 +105,7 @@ def hold(using: str, ids: Iterable[int]) -> dict[int, State]:
     # Only rows that are there: on MySQL a lock on one that is not closes the gap to every scheduler that adds a plan.
     there = sorted(existing(using, ids))
     rows = TaskState.objects.using(using).select_for_update().filter(pk__in=there)
-    return {row[0]: _state(row) for row in rows.order_by("pk").values_list(*_FIELDS)}
+    return _by_task(using, rows.order_by("pk"))
 
 
 def lock_due(using: str, floor: datetime | None, now: datetime, limit: int) -> list[State]:
@@ -83,10 +117,10 @@ def lock_due(using: str, floor: datetime | None, now: datetime, limit: int) -> l
     rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(wake_at__lte=now)
     if floor is not None:
         rows = rows.filter(wake_at__gte=floor)
-    found = rows.order_by("wake_at").values_list(*_FIELDS)[:limit]
+    found = rows.order_by("wake_at")[:limit]
     if vendors.connection(using).vendor == "mysql":
         found.query.alias_map[TABLE] = _ByWakeTime(TABLE, TABLE)
-    return [_state(row) for row in found]
+    return _read(using, found)
 
 
 class _ByWakeTime(BaseTable):
@@ -101,15 +135,7 @@ class _ByWakeTime(BaseTable):
 
 def existing(using: str, ids: Iterable[int]) -> set[int]:
     """Which of these tasks have a state."""
-    return set(TaskState.objects.using(using).filter(pk__in=list(ids)).values_list("pk", flat=True))
-
-
-def next_wake(using: str, floor: datetime | None) -> datetime | None:
-    """The earliest wake time from `floor` on."""
-    rows = TaskState.objects.using(using).filter(wake_at__isnull=False)
-    if floor is not None:
-        rows = rows.filter(wake_at__gte=floor)
-    return rows.order_by("wake_at").values_list("wake_at", flat=True).first()
+    return set(TaskState.objects.using(using).filter(among(using, "pk", ids)).values_list("pk", flat=True))
 
 
 def delete(using: str, ids: Iterable[int]) -> None:
@@ -141,10 +167,8 @@ def write(using: str, states: Sequence[State], *, plan: bool) -> None:
     if plan:
         rows = [[state.task, state.version, *_values(using, state)] for state in states]
     else:
-        rows = [
-            vendors.to_columns(using, (state.task, state.version, *(getattr(state, name) for name in own)))
-            for state in states
-        ]
+        moving = attrgetter("task", "version", *own)
+        rows = vendors.to_rows(using, map(moving, states))
     vendors.update_rows(using, TABLE, ("task_id", "version"), columns, rows, grows="version")
 
 
@@ -162,5 +186,5 @@ def _copied_fields() -> list[Any]:
 
 def read(using: str, ids: Iterable[int]) -> dict[int, State]:
     """The states of these tasks as committed, without a lock."""
-    rows = TaskState.objects.using(using).filter(pk__in=list(ids))
-    return {row[0]: _state(row) for row in rows.values_list(*_FIELDS)}
+    rows = TaskState.objects.using(using).filter(among(using, "pk", ids))
+    return _by_task(using, rows)

@@ -33,23 +33,29 @@ class Sweep:
         self.using = using
         self.size = size
         self._after = 0
+        self._planned = False
         self._next = clock.monotonic()
 
-    def step(self) -> None:
-        """Look at the next tasks, if it is time: at most a tenth of the time since the step before."""
+    def step(self) -> bool:
+        """Look at the next tasks, if it is time: at most a tenth of the time since the step before. Returns whether one
+        was planned.
+        """
         begin = clock.monotonic()
         if not self.size or begin < self._next:
-            return
+            return False
+        self._planned = False
         budget = _SHARE
         while self._slice() and clock.monotonic() - begin < budget:
             pass
         self._next = begin + (clock.monotonic() - begin) / _SHARE + _SHARE
+        return self._planned
 
     def _slice(self) -> bool:
         """Bring one slice up to date. Returns whether more tasks follow; at the end it begins again."""
         upper = self._upper()
         changed = self._changed(upper)
         if changed:
+            self._planned = True
             with vendors.short_transaction(self.using):
                 now = vendors.now(self.using)
                 plan.plan(self.using, changed, now)

@@ -5,9 +5,8 @@ No statement here depends on the state of a session, so that a pooler in transac
 
 from __future__ import annotations
 
-import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
@@ -17,6 +16,7 @@ from django.db import DatabaseError, OperationalError, connections, transaction
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from onebeat.core import clock
+from onebeat.store.batches import inserts, parts, recordset
 
 T = TypeVar("T")
 Row = Sequence[Any]
@@ -46,29 +46,37 @@ def to_column(vendor: str, instant: datetime | None) -> Any:
         return None
     if instant.tzinfo is None:
         raise ValueError(f"an instant needs a time zone: {instant!r}")
-    naive = instant.astimezone(UTC).replace(tzinfo=None)
+    naive = (instant if instant.tzinfo is UTC else instant.astimezone(UTC)).replace(tzinfo=None)
     return naive if vendor == "postgresql" else naive.isoformat(sep=" ", timespec="microseconds")
 
 
 def to_columns(using: str, row: Row) -> list[Any]:
-    """A row of plain values, instants and uuids as parameters for columns of the engine's tables.
+    """As `to_rows`, for one."""
+    return to_rows(using, [row])[0]
+
+
+def to_rows(using: str, rows: Iterable[Row]) -> list[list[Any]]:
+    """Rows of plain values, instants and uuids as parameters for columns of the engine's tables.
 
     Asking each model field costs more than the insert.
     """
     link = connection(using)
     vendor, native = link.vendor, link.features.has_native_uuid_field
     return [
-        to_column(vendor, value)
-        if isinstance(value, datetime)
-        else (value.hex if isinstance(value, UUID) and not native else value)
-        for value in row
+        [
+            to_column(vendor, value)
+            if isinstance(value, datetime)
+            else (value.hex if not native and isinstance(value, UUID) else value)
+            for value in row
+        ]
+        for row in rows
     ]
 
 
 def from_column(value: Any) -> datetime | None:
     """What a UTC column or the database's clock gives, as an aware instant."""
-    if value is None:
-        return None
+    if value is None or getattr(value, "tzinfo", None) is UTC:
+        return value  # type: ignore[no-any-return]
     if isinstance(value, str):
         value = datetime.fromisoformat(value)
     assert isinstance(value, datetime)
@@ -210,53 +218,25 @@ def insert_or_lose(
     unique: Sequence[str],
     *,
     named: bool = True,
+    alike: Mapping[str, tuple[str, Any]] | None = None,
 ) -> None:
     """Insert `rows`; a row whose `unique` columns are taken is left out. The reader asks afterwards which went in.
 
-    `columns` may map each to its PostgreSQL type: then many rows are quicker there. MySQL has no way to ignore one
-    unique key alone, and INSERT IGNORE would hide other errors: the no-op update does. `named` False: any unique key
-    counts, and it is no error if `unique` is none yet.
+    `columns` may map each to its PostgreSQL type: then many rows are quicker there. `alike`: more columns, each with
+    its PostgreSQL type and the value that all rows have. MySQL has no way to ignore one unique key alone, and INSERT
+    IGNORE would hide other errors: the no-op update does. `named` False: any unique key counts, and it is no error if
+    `unique` is none yet.
     """
+    if not rows:
+        return
     link = connection(using)
     lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
     if link.vendor == "mysql":
         first = quoted(using, unique[0])
         lose = f" ON DUPLICATE KEY UPDATE {first} = {first}"
     with link.cursor() as cursor:
-        for sql, params in _inserts(using, table, columns, rows):
+        for sql, params in inserts(link, table, columns, rows, alike or {}):
             cursor.execute(sql + lose, params)
-
-
-def _inserts(
-    using: str, table: str, columns: Sequence[str] | Mapping[str, str], rows: Sequence[Row]
-) -> Iterator[tuple[str, list[Any]]]:
-    """The statements that insert `rows`, each with its parameters and open for a tail."""
-    link, names = connection(using), quoted(using, *columns)
-    into = f"INSERT INTO {quoted(using, table)} ({names})"
-    if link.vendor == "postgresql" and isinstance(columns, Mapping):
-        source, param = _recordset(link, columns, rows)
-        yield f"{into} SELECT {names} FROM {source}", [param]
-        return
-    one = "(" + ", ".join(["%s"] * len(columns)) + ")"
-    for part in _parts(link, rows, len(columns)):
-        yield f"{into} VALUES {', '.join([one] * len(part))}", [value for row in part for value in row]
-
-
-def _recordset(link: BaseDatabaseWrapper, columns: Mapping[str, str], rows: Sequence[Row]) -> tuple[str, str]:
-    """PostgreSQL: `rows` as one source of rows with one JSON parameter, whatever their number.
-
-    A parameter for each value takes the driver longer than the database needs for all of it.
-    """
-    types = ", ".join(f"{link.ops.quote_name(name)} {kind}" for name, kind in columns.items())
-    found = [dict(zip(columns, row, strict=True)) for row in rows]
-    return f"json_to_recordset(%s) AS v({types})", json.dumps(found, default=str)
-
-
-def _parts(link: BaseDatabaseWrapper, rows: Sequence[Row], width: int) -> Iterator[Sequence[Row]]:
-    """`rows` in parts that stay below the parameters one statement may have."""
-    step = max(1, (link.features.max_query_params or 30_000) // width)
-    for start in range(0, len(rows), step):
-        yield rows[start : start + step]
 
 
 #: Added to the key of a row that was there already, so that MySQL's one number tells both which row and whose it is.
@@ -307,7 +287,7 @@ def insert_or_find(
     tail = f" ON CONFLICT DO NOTHING RETURNING {quoted(using, unique, pk)}"
     found: dict[Any, tuple[Any, bool]] = {}
     with link.cursor() as cursor:
-        for sql, params in _inserts(using, table, columns, rows):
+        for sql, params in inserts(link, table, columns, rows):
             cursor.execute(sql + tail, params)
             found.update({value: (key, True) for value, key in cursor.fetchall()})
     return found
@@ -340,10 +320,10 @@ def update_rows(
     assign = ", ".join(f"{q(name)} = v.{q(name)}" for name in columns)
     with link.cursor() as cursor:
         if link.vendor == "postgresql":
-            source, param = _recordset(link, {**dict.fromkeys(key, "bigint"), **columns}, rows)
+            source, param = recordset(link, {**dict.fromkeys(key, "bigint"), **columns}, rows)
             cursor.execute(f"UPDATE {target} SET {assign}{count} FROM {source} WHERE {match}", [param])
             return
-        for part in _parts(link, rows, len(names)):
+        for part in parts(link, rows, len(names)):
             if link.vendor == "mysql":
                 head = "SELECT " + ", ".join(f"%s AS {q(name)}" for name in names)
                 values = " UNION ALL ".join([head] + ["SELECT " + ", ".join(["%s"] * len(names))] * (len(part) - 1))
@@ -390,19 +370,3 @@ def concat(using: str, *parts: str) -> str:
     if connection(using).vendor == "mysql":
         return f"CONCAT({', '.join(parts)})"
     return "(" + " || ".join(parts) + ")"
-
-
-# -- what is there ----------------------------------------------------------------------------------------------------
-
-
-def has_table(using: str, table: str) -> bool:
-    """Whether there is a table of this name. Never an error, which would cost a caller's transaction."""
-    link = connection(using)
-    sql = {
-        "postgresql": "SELECT 1 WHERE to_regclass(%s) IS NOT NULL",
-        "mysql": "SELECT 1 FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = %s",
-        "sqlite": "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = %s",
-    }[link.vendor]
-    with link.cursor() as cursor:
-        cursor.execute(sql, [quoted(using, table) if link.vendor == "postgresql" else table])
-        return cursor.fetchone() is not None

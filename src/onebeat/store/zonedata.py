@@ -30,8 +30,8 @@ class ZoneData:
         self._after: int | None = None
         self._looked = False
 
-    def step(self) -> None:
-        """Do the next portion, if there is one."""
+    def step(self) -> bool:
+        """Do the next portion, if there is one. Returns whether there was."""
         if not self._looked:
             self._looked = True
             facts = Fact.objects.using(self.using)
@@ -39,10 +39,12 @@ class ZoneData:
             if not new and known.value != self._version:
                 logger.warning("time zone data went from %s to %s: planning crontabs again", known.value, self._version)
                 self._after = 0
-        if self._after is not None:
-            self._after = self._portion(self._after)
-            if self._after is None:
-                Fact.objects.using(self.using).filter(name=_FACT).update(value=self._version)
+        if self._after is None:
+            return False
+        self._after = self._portion(self._after)
+        if self._after is None:
+            Fact.objects.using(self.using).filter(name=_FACT).update(value=self._version)
+        return True
 
     def _portion(self, after: int) -> int | None:
         """Plan the crontabs of the tasks that follow `after` again. Returns the last of them; None at the end."""

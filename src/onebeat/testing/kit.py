@@ -14,11 +14,12 @@ from django.utils import timezone
 
 from onebeat.conf import current
 from onebeat.core import clock
+from onebeat.core.headers import NAME_HEADER
 from onebeat.core.recurrence import zone
 from onebeat.dispatch.base import Message
-from onebeat.engine.messages import DUE_HEADER, NAME_HEADER, RUN_HEADER
+from onebeat.engine.messages import DUE_HEADER, RUN_HEADER
 from onebeat.models import Beat, Change, Occurrence, TaskState
-from onebeat.store import beats, hints, rows, states, sweep
+from onebeat.store import beats, glance, hints, rows, sweep
 from onebeat.testing import timeline
 from onebeat.testing.moments import instant, span
 from onebeat.testing.scheduler import Died, Outbox, Scheduler
@@ -227,7 +228,7 @@ class Onebeat:
 
     def _next(self) -> datetime | None:
         """When there is something to do next."""
-        found = [states.next_wake(self._using, None)]
+        found = [glance.glance(self._using, None).wake_at]
         if self._killed:
             found.append(self._lease_end())
         return min((one for one in found if one is not None), default=None)

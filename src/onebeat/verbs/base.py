@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
-from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, router, transaction
 
-from onebeat.models import Action, PeriodicTask
+from onebeat.models import PeriodicTask
 from onebeat.store import migrated, rows, vendors
 from onebeat.store.rows import Named
 
@@ -50,8 +49,7 @@ def do(using: str | None, work: Callable[[str], T]) -> T:
     make it, and `atomic()` will not commit what is left.
     """
     alias = alias_of(using)
-    if not migrated.there(alias, Action._meta.db_table):
-        raise ImproperlyConfigured(f"onebeat's tables are not in the database {alias!r} yet: run `manage.py migrate`")
+    migrated.require(alias)
 
     def once() -> T:
         with rows.change(alias):

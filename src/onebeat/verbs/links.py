@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 from django.db import models, router
 from django.db.models import signals
 
+from onebeat.store import migrated
+
 M = TypeVar("M", bound=models.Model)
 
 #: The labels of the models whose deletions are watched.
@@ -57,6 +59,9 @@ def _deleted(sender: type[models.Model], instance: models.Model, **kwargs: Any) 
     from onebeat.models import PeriodicTask, TaskOptions
 
     using = router.db_for_write(PeriodicTask)
+    table = TaskOptions._meta.db_table
+    if not migrated.complete(using) and {table, f"{table}.link"} & set(migrated.lacking(using)):
+        return  # no task is linked yet
     link = f"{_label(sender)}:{instance.pk}"
     tasks = list(TaskOptions.objects.using(using).filter(link=link).values_list("pk", flat=True))
     if tasks:

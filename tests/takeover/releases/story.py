@@ -15,14 +15,14 @@ PLAN = {
     "interval, overdue": "2030-05-01 11:45:00",
     "interval, ran on another clock": "2030-05-01 13:20:00",
     "interval, weekly": "2030-05-02 12:00:00",
-    "interval, new": "2030-05-08 12:00:00",
+    "interval, new": "2030-05-08 11:58:30",
     "interval, once, finished": "",
     "interval, to start": "2030-05-01 12:07:00",
     "interval, ended": "2030-05-01 11:40:00",
     "crontab, ran": "2030-05-01 12:00:00",
     "crontab, overdue": "2030-05-01 12:00:00",
     "crontab, by name": "2030-05-06 07:00:00",
-    "crontab, new": "2030-05-01 12:15:00",
+    "crontab, new": "2030-05-01 12:00:00",
     "crontab, at night": "2030-05-01 00:30:00",
     "crontab, half read": "2030-05-01 12:00:00",
     "crontab, every friday": "2030-05-03 00:00:00",
@@ -38,7 +38,8 @@ PLAN = {
     QUOTES: "2030-05-01 12:01:00",
 }
 
-#: Since 2.6 a task that never ran counts from its last change. onebeat counts from when it first sees the task.
+#: A task that never ran counts from its last change, as since 2.6. Until 2.5 it counts from when a beat first sees
+#: it, and without zones it takes the last change for UTC.
 FROM_LAST_CHANGE = {"interval, new", "crontab, new"}
 #: Without zones, django-celery-beat takes every naive time for UTC. onebeat takes those that people enter for what
 #: they are, wall-clock time of TIME_ZONE; the last run, which beat wrote, is UTC to both.
@@ -67,6 +68,7 @@ SENT = {
     "clocked, just passed": ["05-01 11:59:00"],
     "crontab, ran": ["05-01 12:00:00"],
     "crontab, overdue": ["05-01 12:00:00"],
+    "crontab, new": ["05-01 12:00:00"],
     "crontab, half read": ["05-01 12:00:00", "05-01 12:05:00"],
     QUOTES: ["05-01 12:01:00"],
     "onebeat, once": ["05-01 12:02:00"],

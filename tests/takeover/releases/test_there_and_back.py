@@ -122,7 +122,7 @@ def agree(planned: str, belief: Any) -> bool:
 
 def differences(release: str, use_tz: bool) -> set[str]:
     """The tasks of which django-celery-beat says something else."""
-    found = set() if release < "2.6" else story.FROM_LAST_CHANGE
+    found = story.FROM_LAST_CHANGE if release < "2.6" or not use_tz else set()
     if not use_tz:
         return found | story.TAKEN_FOR_UTC | story.ZONES_FORGOTTEN
     return found if release < "2.6" else found | story.MESSAGE_ENDS

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
+from argparse import SUPPRESS
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.exceptions import ImproperlyConfigured
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 from django.db import router
 
 from onebeat.conf import current
@@ -38,6 +41,14 @@ class Command(BaseCommand):
         self._modules = {module.NAME: module for module in _MODULES}
         for one in (run, status, adopt, handing, *(module.add(commands) for module in _MODULES)):
             one.add_argument("--database", help="the database alias (default: where the router puts the tasks)")
+            # Django's own stands before the subcommand, where nobody looks for it.
+            one.add_argument(
+                *("-v", "--verbosity"),
+                type=int,
+                choices=(0, 1, 2, 3),
+                default=SUPPRESS,
+                help="0 prints errors and what --json asks for, and nothing else (default: 1)",
+            )
 
     def handle(self, *args: Any, **options: Any) -> None:
         from onebeat.models import TaskState
@@ -46,7 +57,12 @@ class Command(BaseCommand):
         name = options.pop("command")
         if name == "import":
             importing.run(self, **options)
-        elif (module := self._modules.get(name)) is not None:
+            return
+        if options["verbosity"] == 0 and not options.get("json"):
+            self.stdout = OutputWrapper(io.StringIO())
+        if name == "status" or name in self._modules:
+            _migrated(options["database"])
+        if (module := self._modules.get(name)) is not None:
             module.handle(self, **options)
         else:
             getattr(self, name)(**options)
@@ -78,10 +94,8 @@ class Command(BaseCommand):
 
     def status(self, *, database: str, **options: Any) -> None:
         """What the schedulers are doing."""
-        from onebeat.store import migrated, overview
+        from onebeat.store import overview
 
-        if lacking := migrated.lacking(database):
-            raise CommandError(f"the database is not migrated, run `manage.py migrate`; missing: {', '.join(lacking)}")
         found = overview.status(database)
         if options["json"]:
             self.stdout.write(json.dumps(found, default=str))
@@ -105,3 +119,13 @@ class Command(BaseCommand):
     def handback(self, **options: Any) -> None:
         """Give the tables back to django-celery-beat."""
         handback.run(self.stdout, **options)
+
+
+def _migrated(using: str) -> None:
+    """Exit code 1 where `migrate` has not been: what follows would end in the database's own words."""
+    from onebeat.store import migrated
+
+    try:
+        migrated.require(using)
+    except ImproperlyConfigured as error:
+        raise CommandError(str(error)) from error

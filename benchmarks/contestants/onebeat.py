@@ -1,0 +1,31 @@
+"""onebeat, as `manage.py onebeat run` builds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from onebeat.conf import current
+from onebeat.dispatch.celery import CeleryDispatcher
+from onebeat.engine.tick import Engine
+from onebeat.models import ClockedSchedule, PeriodicTask
+
+
+class Scheduler:
+    """One scheduler; `start` is what a process does after its imports."""
+
+    def __init__(self, app: Any) -> None:
+        self.app = app
+
+    def start(self) -> None:
+        settings = current()
+        self.engine = Engine(CeleryDispatcher(self.app, plain_below=settings.plain_below), settings)
+
+    def tick(self) -> float:
+        """One step; seconds to wait before the next."""
+        return self.engine.tick()
+
+    def close(self) -> None:
+        self.engine.close()
+
+
+__all__ = ["ClockedSchedule", "PeriodicTask", "Scheduler"]

@@ -1,0 +1,1 @@
+"""The small Django project that every contestant runs in."""

@@ -1,0 +1,101 @@
+"""What the faults of a history explain."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from tests.proof.history import COPYING, NOTHING, Arrival, History, Trouble
+
+
+class Faults:
+    """Questions to the faults of one history; all answers allow for the slack in which a trouble shows."""
+
+    def __init__(self, history: History) -> None:
+        self.terms = history.terms
+        self.ended = history.ended
+        self.schedulers = history.schedulers
+        self.all = sorted(history.faults, key=lambda fault: fault.began)
+        self._nobody = self._everybody_unable(widen=True)
+        self._surely = [
+            (began, ended)
+            for began, ended in self._everybody_unable(widen=False)
+            if ended - began > self.terms.away + 2 * self.terms.slack
+        ]
+
+    def nobody(self, begin: datetime, end: datetime) -> bool:
+        """Whether, at some moment between, perhaps no scheduler was able to send."""
+        return any(began <= end and ended >= begin for began, ended in self._nobody)
+
+    def unseen(self, begin: datetime, end: datetime) -> bool:
+        """Whether perhaps no scheduler has looked between two instants: it takes a moment, and one that is able."""
+        begin += self.terms.slack
+        return end <= begin or any(began <= begin and ended >= end for began, ended in self._nobody)
+
+    def surely_away(self, instant: datetime) -> datetime | None:
+        """If at this instant no scheduler can have been able to send, and for long: until when that lasted."""
+        # Nobody is away before it has lasted, and what is a little late stays late.
+        first, last = self.terms.slack, self.terms.slack + self.terms.away
+        return next((ended for began, ended in self._surely if began + first < instant < ended - last), None)
+
+    def touched(self, one: Arrival) -> bool:
+        """Whether the scheduler of this message had a trouble that may make a second one of it (promise 4)."""
+        return any(
+            fault.in_flight
+            and fault.kind in COPYING
+            and (not fault.scheduler or not one.scheduler or fault.scheduler == one.scheduler)
+            and (one.at is None or fault.began - self.terms.slack <= one.at <= fault.ended + self.terms.slack)
+            for fault in self.all
+        )
+
+    def copies(self) -> int:
+        """How many second copies all faults together may make: a batch each, of each scheduler that had them."""
+        return sum(
+            self.terms.batch * (1 if fault.scheduler else len(self.schedulers))
+            for fault in self.all
+            if fault.in_flight and fault.kind in COPYING
+        )
+
+    def refused(self, begin: datetime, end: datetime) -> bool:
+        """Whether the broker refused a message between two instants."""
+        return any(fault.kind == Trouble.REFUSAL and fault.began <= end and fault.ended >= begin for fault in self.all)
+
+    def well(self, begin: datetime, end: datetime) -> datetime:
+        """By when a message that could leave at `begin` must have left, given what went wrong until `end`.
+
+        After the last trouble: when the lease of whoever held it has ended, and what was held up has been worked off.
+        """
+        limit = begin + self.terms.slack
+        for fault in self.all:
+            if fault.began <= end and fault.ended >= begin - self.terms.lease:
+                limit = max(limit, fault.ended + self.terms.lease + 3 * self.terms.slack)
+        return limit
+
+    def _everybody_unable(self, *, widen: bool) -> list[tuple[datetime, datetime]]:
+        """The stretches in which each scheduler was unable to send, as far as the faults tell; ascending."""
+        wide = self.terms.slack if widen else NOTHING
+        found: list[tuple[datetime, datetime]] | None = None
+        for scheduler in self.schedulers:
+            own = [
+                (fault.began - wide, fault.ended + wide)
+                for fault in self.all
+                if not fault.brief and fault.kind != Trouble.REFUSAL and fault.scheduler in ("", scheduler)
+            ]
+            found = own if found is None else _both(found, own)
+        return _joined(found or [])
+
+
+def _joined(spans: list[tuple[datetime, datetime]]) -> list[tuple[datetime, datetime]]:
+    joined: list[tuple[datetime, datetime]] = []
+    for began, ended in sorted(spans):
+        if joined and began <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], ended)
+        else:
+            joined.append((began, ended))
+    return joined
+
+
+def _both(
+    one: list[tuple[datetime, datetime]], other: list[tuple[datetime, datetime]]
+) -> list[tuple[datetime, datetime]]:
+    pairs = ((max(a, c), min(b, d)) for a, b in _joined(one) for c, d in _joined(other))
+    return [(began, ended) for began, ended in pairs if began <= ended]
