@@ -164,6 +164,8 @@ class CeleryDispatcher:
                 outcomes.append(self._send(message, way.producer, kinds))
             numbers.append(mine)
             if isinstance(outcomes[-1], Unsent) or self._connection is None:
+                # Another message may have closed the channel: this one is not to blame.
+                outcomes.pop()
                 lost = Unsent("the channel was lost on the way", alone=False)
                 break
         if lost is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from onebeat import signals
 from onebeat.conf import Settings
@@ -13,7 +13,7 @@ from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsen
 from onebeat.engine.housekeeping import Housekeeping
 from onebeat.engine.messages import message
 from onebeat.engine.presence import Presence
-from onebeat.store import claim, news, plan, rivals, runstate, settle, vendors, zonedata
+from onebeat.store import claim, news, plan, rivals, runstate, settle, zonedata
 from onebeat.store.claim import Batch, Terms
 from onebeat.store.glance import Glance, glance
 from onebeat.store.ledger import Claimed
@@ -33,6 +33,8 @@ _LAST_TRIES = (0.0, 0.05, 0.1)
 _SHORTEST = 0.02
 #: Until the end of a tick that has taken no longer, what its beginning saw is the present.
 _FRESH_SECONDS = 0.002
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 #: How long an occurrence that the broker did not take waits while others are tried.
 _AGAIN = timedelta(seconds=5)
@@ -70,6 +72,8 @@ class Engine:
         self._runs_written = clock.monotonic()
         self._housekeeping = Housekeeping(using, settings)
         self._zone_data = zonedata.ZoneData(using, settings.batch_size)
+        #: The database's clock when this scheduler last asked for it.
+        self._now = _EPOCH
         self._floor: datetime | None = None
         self._looked: datetime | None = None
         self._recovered: datetime | None = None
@@ -97,7 +101,7 @@ class Engine:
         ready = self.dispatcher.ready()
         # After the broker was asked, which may take seconds: able from now on.
         seen, begun = glance(self.using, self._floor), clock.monotonic()
-        now = seen.now
+        now = self._now = seen.now
         if not ready:
             self._failing_since = None
             self._failures.clear()
@@ -192,7 +196,7 @@ class Engine:
             if accepted:
                 settle.sent(self.using, token, [one.id for one in accepted])
                 self._settled(token, accepted)
-                now = vendors.now(self.using)
+                now = self._now  # near enough for the old columns, and no question of its own
                 for one in accepted:
                     self._runs.setdefault(one.task.id, runstate.Runs(0, now)).add(now)
                     news.sent(self.using, one.task.id, one.task.name, one.due_at, one.run, one.id, one.celery_task_id)
@@ -203,6 +207,7 @@ class Engine:
 
         A broker that takes some of them is not away: what it does not take waits a while and lets the others pass.
         """
+        self._now = max(self._now, batch.now)
         self.presence.still_at_work(self._failing_since)
         mine = settle.still_mine(self.using, batch.token, [one.id for one in part])
         ours = [one for one in part if one.id in mine]

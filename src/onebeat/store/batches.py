@@ -34,7 +34,7 @@ def plain(using: str, rows: QuerySet[Any, Any]) -> Iterable[Row]:
     if connections[using].vendor != "postgresql":
         return rows
     try:
-        sql, params = rows.query.sql_with_params()
+        sql, params = rows.query.get_compiler(using).as_sql()
     except EmptyResultSet:  # a condition that no row can meet
         return []
     with connections[using].cursor() as cursor:

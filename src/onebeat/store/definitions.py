@@ -241,7 +241,7 @@ def _with_readings(using: str, found: dict[int, Definition]) -> dict[int, Defini
 def _definition(row: Sequence[Any]) -> Definition:
     """Raises one of `UNREADABLE` for values that the engine could not go on with."""
     option = row[33:43]
-    chosen = DEFAULT if option[0] is None else policy(*(*option[1:7], from_column(option[7])))
+    chosen = DEFAULT if option[0] is None else policy(*[*option[1:7], from_column(option[7])])
     noted = {} if option[0] is None else {"paused_by": option[8], "paused_why": option[9]}
     one = Definition(*row[:27], row[27:33], chosen, row[43] or "{}", row[44], **noted)  # type: ignore[call-arg]
     one.copied()

@@ -1,0 +1,88 @@
+"""What a tick asks of the database: counted, never timed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
+
+from onebeat.core import clock
+from onebeat.models import PeriodicTask, TaskState
+from onebeat.store import states
+from onebeat.store.glance import glance
+from tests.engine.kit import Bench, at, every, task
+
+ROUNDS, TASKS = 30, 300
+
+
+def test_a_tick_with_nothing_to_do_asks_one_question(bench: Bench) -> None:
+    task(interval=every(3600))
+    bench.tick()
+    counted = []
+    for _ in range(6):  # now and then it also says that it is there, and asks for the housekeeping
+        with CaptureQueriesContext(
+            connection,
+        ) as asked:
+            bench.tick()
+        counted.append(len(asked))
+    assert min(counted) == 1
+
+
+@pytest.mark.parametrize("tasks", [1, 200])
+def test_a_claim_has_as_many_statements_for_many_as_for_one(bench: Bench, tasks: int) -> None:
+    made = [PeriodicTask(name=f"t{n}", task="t", interval=every(10)) for n in range(tasks)]
+    PeriodicTask.objects.bulk_create(made)
+    bench.tick()
+    clock.move(at(10))
+    with CaptureQueriesContext(connection) as asked:
+        bench.tick()
+    assert len(bench.sent) == tasks
+    written = [one["sql"] for one in asked if one["sql"].startswith(("INSERT", "UPDATE", "WITH"))]
+    own = [sql for sql in written if "onebeat_occurrence" in sql or "onebeat_taskstate" in sql]
+    if connection.vendor == "postgresql":
+        assert len(own) == 3  # recorded, moved on, sent
+
+
+def _pages(sql: str) -> int:
+    """How many pages a statement touches."""
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}")
+        found: Any = cursor.fetchone()[0]
+    plan = (json.loads(found) if isinstance(found, str) else found)[0]["Plan"]
+    return int(plan["Shared Hit Blocks"] + plan["Shared Read Blocks"])
+
+
+def _asked(ask: Callable[[], object]) -> str:
+    with CaptureQueriesContext(connection) as asked:
+        ask()
+    return str(next(one["sql"] for one in asked if "onebeat_taskstate" in one["sql"]))
+
+
+def test_moves_under_a_long_transaction_do_not_make_the_claim_dearer(bench: Bench) -> None:
+    """While any transaction is open, each move of a wake time leaves an index entry behind. This test's own transaction
+    is such a one."""
+    if connection.vendor != "postgresql":
+        pytest.skip("about PostgreSQL's index entries")
+    PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(3600)) for n in range(TASKS)])
+    bench.tick()
+    with transaction.atomic():
+        with connection.cursor() as cursor:
+            for number in range(ROUNDS):
+                cursor.execute("UPDATE onebeat_taskstate SET wake_at = %s", [at(number).replace(tzinfo=None)])
+            # As with a million rows: along the index.
+            cursor.execute("SET LOCAL enable_seqscan = off")
+            cursor.execute("SET LOCAL enable_bitmapscan = off")
+            cursor.execute("SET LOCAL enable_sort = off")
+        TaskState.objects.update(wake_at=at(ROUNDS + 100))
+        now, floor = at(ROUNDS + 50), at(ROUNDS + 40)
+        left_behind = _pages(_asked(lambda: states.lock_due("default", at(0) - timedelta(days=1), now, 500)))
+        claim = _pages(_asked(lambda: states.lock_due("default", floor, now, 500)))
+        look = _pages(_asked(lambda: glance("default", floor)))
+    assert left_behind > 100  # what it would cost without the lower bound
+    assert claim < 10
+    assert look < 20
