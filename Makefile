@@ -13,7 +13,7 @@ LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emi
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help .venv test lint typing demo demo-admin bench screenshots oracle simulate test-matrix lock clean
+.PHONY: help .venv test lint typing demo demo-admin bench screenshots oracle simulate chaos soak test-matrix lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -25,6 +25,8 @@ help:
 	@echo 'make screenshots  the pictures in docs/screenshots, of the admin as it is now'
 	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
 	@echo 'make simulate     the engine in a simulated world: SEEDS=1000 runs, or one of them with SEED=n'
+	@echo 'make chaos        real faults on real processes, a table; CHAOS_ARGS="--only killed --schedulers 3"'
+	@echo 'make soak         200 tasks every second under random kills, for MINUTES=60'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make lock         write requirements/*.txt again; LOCK_ARGS=--upgrade for newer versions'
 	@echo 'make clean        remove what these made'
@@ -81,6 +83,12 @@ oracle: .venv/installed
 
 simulate: .venv/installed
 	$(BIN)/python -m tests.proof.simulation $(if $(SEED),$(SEED),1 $(or $(SEEDS),1000))
+
+chaos: .venv/installed
+	$(BIN)/python -W ignore -m tests.proof.chaos $(CHAOS_ARGS)
+
+soak: .venv/installed
+	$(BIN)/python -W ignore -m tests.proof.soak --minutes $(or $(MINUTES),60) $(SOAK_ARGS)
 
 test-matrix: .venv/installed
 	@MARK='$(MARK)' PYTEST_ARGS='$(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix
