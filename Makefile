@@ -14,7 +14,8 @@ LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emi
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help .venv test lint typing demo demo-admin bench reference screenshots oracle simulate test-matrix test-releases test-clients lock clean
+.PHONY: help .venv test lint typing demo demo-admin bench reference screenshots oracle simulate chaos soak test-matrix \
+	test-releases test-clients lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -27,6 +28,8 @@ help:
 	@echo 'make reference    docs/reference, written again from the docstrings'
 	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
 	@echo 'make simulate     the engine in a simulated world: SEEDS=1000 runs, or one of them with SEED=n'
+	@echo 'make chaos        real faults on real processes, a table; CHAOS_ARGS="--only killed --schedulers 3"'
+	@echo 'make soak         200 tasks every second under random kills, for MINUTES=60'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make test-releases  there and back with every release of django-celery-beat on every database'
 	@echo 'make test-clients   add-ons of django-celery-beat from PyPI, switched to onebeat and back'
@@ -88,6 +91,12 @@ oracle: .venv/installed
 
 simulate: .venv/installed
 	$(BIN)/python -m tests.proof.simulation $(if $(SEED),$(SEED),1 $(or $(SEEDS),1000))
+
+chaos: .venv/installed
+	$(BIN)/python -W ignore -m tests.proof.chaos $(CHAOS_ARGS)
+
+soak: .venv/installed
+	$(BIN)/python -W ignore -m tests.proof.soak --minutes $(or $(MINUTES),60) $(SOAK_ARGS)
 
 test-matrix: .venv/installed
 	@MARK='$(MARK)' PYTEST_ARGS='$(XDIST) $(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix

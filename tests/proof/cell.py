@@ -72,6 +72,8 @@ class Cell:
     broker: Proxy | None = None
     #: The worker stands still while things go wrong, so that what is recovered is sent again: it finds both copies.
     worker_waits: bool = False
+    #: The policies of the tasks that are due every second, by name.
+    recurring: dict[str, str] = field(default_factory=lambda: dict(work.RECURRING))
     rng: Random = field(default_factory=lambda: Random(1))
     schedulers: list[Process] = field(default_factory=list)
     faults: list[Fault] = field(default_factory=list)
@@ -153,13 +155,14 @@ class Cell:
     # -- work ---------------------------------------------------------------------------------------------------------
 
     def give_work(self, one_offs: int, over: float, *, crons: bool = False) -> None:
-        self.made = self.fleet.make(work.make, one_offs, over, crons)
+        """Tasks every second, one-offs over some seconds, crontabs if asked for, and somebody who edits."""
+        self.made = self.fleet.make(work.make, self.recurring, one_offs, over, crons)
         if self.worker_waits:
             self.worker.send_signal(signal.SIGSTOP)
         self.edits = self._pool.submit(self.fleet.make, work.edit, 8, 1.5)
 
-    def finish(self) -> None:
-        """Let everything come to its end, and stop."""
+    def finish(self, limit: float = LIMIT) -> None:
+        """Let everything come to its end, which may take `limit` seconds for each step, and stop."""
         assert self.edits is not None
         # What was claimed when the last fault ended is sent again before the worker can say that it has it.
         eventually(lambda: not self._lost(), LIMIT, f"recovery on {self.fleet.place}")
@@ -168,10 +171,10 @@ class Cell:
         before = len(self._sent("latest"))
         eventually(lambda: len(self._sent("latest")) >= before + 2, LIMIT, f"regular runs on {self.fleet.place}")
         self._over = self.fleet.make(work.end)
-        eventually(self._done, LIMIT, f"the end of all tasks on {self.fleet.place}")
+        eventually(self._done, limit, f"the end of all tasks on {self.fleet.place}")
         self.ended = self.now()
         assert self.worker.poll() is None, "the worker ended by itself"
-        eventually(self._worked, LIMIT, f"the worker to be done on {self.fleet.place}")
+        eventually(self._worked, limit, f"the worker to be done on {self.fleet.place}")
         for process in self.schedulers:
             process.terminate()
         codes = [process.wait(LIMIT) for process in self.schedulers]
@@ -205,7 +208,7 @@ class Cell:
         history = self.history()
         found = [one for one in check(history) if one.kind != Kind.LATE]
         keys = {(one.task, one.due_at) for one in history.arrivals}
-        sent = sorted(row.sent_at for row in history.ledger if row.sent_at and row.task in work.RECURRING)
+        sent = sorted(row.sent_at for row in history.ledger if row.sent_at and row.task in self.recurring)
         return Verdict(
             place=str(self.fleet.place),
             fault=self.name,
@@ -273,7 +276,7 @@ class Cell:
                 count = int((horizon - grid).total_seconds()) // every
                 return tuple(grid + n * every * SECOND for n in range(1, count))
 
-            reigns = [Reign(times_of(1), made, known, missed=work.RECURRING[name])]  # type: ignore[arg-type]
+            reigns = [Reign(times_of(1), made, known, missed=self.recurring[name])]  # type: ignore[arg-type]
             for first, last, said in self._edited if name == "edited" else ():
                 changed = {"times": times_of(said["every"])} if "every" in said else said
                 span = {"begins": datetime.fromisoformat(first), "settled": datetime.fromisoformat(last)}

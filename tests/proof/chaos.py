@@ -66,7 +66,7 @@ def opened(script: Script, place: Place, templates: Templates, spawn: Spawn, fol
             stack.enter_context(Proxy(kind.url)) if script.needs == "database" else None,
             stack.enter_context(Proxy(post.url)) if script.needs == "broker" else None,
             script.worker_waits,
-            Random(seed),
+            rng=Random(seed),
         )
 
 
@@ -139,6 +139,11 @@ def line(values: Iterable[Any]) -> str:
     return "| " + " | ".join(f"{one:.1f}" if isinstance(one, float) else str(one) for one in values) + " |"
 
 
+def tell(verdict: Verdict) -> None:
+    """A row of the table, and what is wrong with it."""
+    print(line(astuple(verdict)[: len(HEAD)]), *(f"    {one}" for one in verdict.findings[:5]), sep="\n", flush=True)
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="make chaos", description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--only", default="", help="run the faults whose name has one of these, separated by commas")
@@ -175,8 +180,7 @@ def _part(part: Sequence[tuple[Script, Place]], templates: Templates, seed: int)
     with tempfile.TemporaryDirectory(prefix="onebeat-chaos-") as folder, spawning(Path(folder)) as spawn:
         try:
             for verdict in side_by_side(part, templates, spawn, Path(folder), seed=seed):
-                print(line(astuple(verdict)[: len(HEAD)]), flush=True)
-                print(*(f"    {one}" for one in verdict.findings[:5]), sep="\n", end="\n" if verdict.findings else "")
+                tell(verdict)
                 bad += verdict.broken
         finally:
             if keep := os.environ.get("ONEBEAT_CHAOS_LOGS"):

@@ -57,8 +57,7 @@ def killed_at_random(cell: Cell) -> None:
     for _ in range(4):
         rest(cell.rng.uniform(0.3, 2.0))
         number = cell.rng.randrange(len(cell.schedulers))
-        cell.schedulers[number].kill()
-        cell.dies(number, {})
+        cell.dies(number)
 
 
 def suspended(cell: Cell) -> None:
@@ -137,8 +136,7 @@ def calm(cell: Cell) -> None:
 
 def over_the_change(cell: Cell) -> None:
     """A scheduler is killed just before the clocks change, and all is well after it."""
-    cell.schedulers[-1].kill()
-    cell.dies(len(cell.schedulers) - 1, {})
+    cell.dies(len(cell.schedulers) - 1)
     left = cell.made["latest"][0]
     change = min((one for one in CHANGES if one > datetime.fromisoformat(left)), default=cell.now())
     rest(min(LIMIT, max(0.0, (change - cell.now()).total_seconds()) + 3))

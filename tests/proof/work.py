@@ -26,8 +26,9 @@ def _now() -> str:
     return vendors.now("default").isoformat()
 
 
-def make(one_offs: int, over: float, crons: bool) -> dict[str, Any]:
-    """The tasks: name, then between which instants each was made, and what it is."""
+def make(recurring: dict[str, str], one_offs: int, over: float, crons: bool) -> dict[str, Any]:
+    """The tasks: between which instants each was made, and what it is. `recurring`: the policies of those due every
+    second, by name."""
     from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, TaskOptions
     from onebeat.store import vendors
 
@@ -42,7 +43,7 @@ def make(one_offs: int, over: float, crons: bool) -> dict[str, Any]:
         made[name] = (begin, _now(), what)
 
     second, _ = IntervalSchedule.objects.get_or_create(every=1, period="seconds")
-    for name, missed in RECURRING.items():
+    for name, missed in recurring.items():
         add(name, 1, {"missed": missed}, interval=second)
     for name, (minute, hour) in CRONS.items() if crons else ():
         cron, _ = CrontabSchedule.objects.get_or_create(minute=minute, hour=hour, timezone=ZONE)
