@@ -48,11 +48,13 @@ def main() -> int:
     sizes = Sizes.short() if given.short else Sizes()
     sizes = sizes.capped(given.sizes) if given.sizes else sizes
     wanted = given.only.split(",")
+    folder = given.results or (None if given.short or given.sizes else HERE / "results")
     world = World()
     figures: list[Figure] = []
     failed = []
     try:
         facts = machine.facts(_plain(world))
+        facts |= {f"rivals' {name}": one for name, one in rivals.versions(world.python("celery_beat")).items()}
         for name in (name for name in MEASURES if name in wanted):
             begin = time.monotonic()
             try:
@@ -63,23 +65,23 @@ def main() -> int:
                 failed.append(name)
                 print(f"{name} failed: {error}", file=sys.stderr, flush=True)
             print(f"-- {name}: {time.monotonic() - begin:.0f} s", flush=True)
-        facts |= {f"rivals' {name}": one for name, one in rivals.versions(world.python("celery_beat")).items()}
+            if folder:  # after each, so that a run that is stopped keeps what it has
+                _keep(folder, facts, figures)
     finally:
         world.close()
-    text = _text(facts, figures)
-    print(text)
-    folder = given.results or (None if given.short or given.sizes else HERE / "results")
-    if folder:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "results.md").write_text(text)
-        (folder / "results.json").write_text(
-            json.dumps({"facts": facts, "figures": [one.row() for one in figures]}, indent=1)
-        )
-        plots.draw(figures, folder)
+    print(_text(facts, figures))
     if "recurrence" in wanted:
         done = subprocess.run([sys.executable, HERE / "recurrence.py"], check=False)
         failed += ["recurrence"] if done.returncode else []
     return bool(failed)
+
+
+def _keep(folder: Path, facts: dict[str, str], figures: list[Figure]) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "results.md").write_text(_text(facts, figures))
+    rows = {"facts": facts, "figures": [one.row() for one in figures]}
+    (folder / "results.json").write_text(json.dumps(rows, indent=1))
+    plots.draw(figures, folder)
 
 
 def _plain(world: World) -> object:
