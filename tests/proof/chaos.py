@@ -27,11 +27,11 @@ from typing import Any
 
 import pytest
 
-from tests import servers, services
+from tests import services
 from tests.engine.fleet import Fleet, Place
 from tests.processes import ROOT, environment
 from tests.proof.cell import Cell, Verdict
-from tests.proof.scripts import SCRIPTS, Script
+from tests.proof.scripts import SCRIPTS, SERVERS, Script
 from tests.proxy import Proxy
 from tests.scratch import Post, Scratch, Templates
 
@@ -39,8 +39,6 @@ PLACES = (
     ("postgresql", "redis"), ("mariadb", "rabbitmq"), ("sqlite", "redis"),
     ("postgresql", "rabbitmq"), ("mariadb", "redis"), ("sqlite", "rabbitmq"),
 )  # fmt: skip
-#: Our own, so that they can be stopped and started.
-SERVERS: dict[str, servers.Server] = {}
 ONE_OFFS, OVER = 60, 12.0
 HEAD = ("place", "fault", "faults", "sent", "lost", "copies", "run twice", "unexplained", "longest silence, s")
 Spawn = Callable[..., subprocess.Popen[bytes]]

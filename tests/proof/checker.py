@@ -149,7 +149,8 @@ class _Checker:
     def _unreasoned(self, reigns: Sequence[Reign], row: Row) -> str:
         """Why the recorded reason cannot be true; empty when it can."""
         decided = self.history.ended if row.claims or row.decided_at is None else row.decided_at
-        changes = [one for one in reigns[1:] if one.begins <= decided]
+        # A decision is dated by its first statement, and may have read a change that was made a moment later.
+        changes = [one for one in reigns[1:] if one.begins <= decided + self.history.terms.slack]
         ruling = self._ruling(reigns, row.due_at, decided)
         if row.reason in _OF_CHANGES:
             wanted = {"disabled": lambda one: not one.enabled, "cancelled": lambda one: one.gone}
@@ -201,7 +202,8 @@ class _Checker:
         bodies = self.ran.get((row.task, row.into, 0), [])
         if any(one.ended is not None and one.ended < row.due_at for one in bodies):
             return f"the run of {row.into} had ended"
-        known = [one for one in self.rows.get(row.task, []) if one.due_at == row.into and one.state != "skipped"]
+        # It was claimed then; a pause, say, may have ended it since.
+        known = [one for one in self.rows.get(row.task, []) if one.due_at == row.into and one.claims]
         return "" if known else f"there was no run of {row.into}"
 
     # -- those that were sent -----------------------------------------------------------------------------------------

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests import servers, services
 from tests.proof.cell import LEASE, LIMIT, Cell
 from tests.proof.history import Trouble
 from tests.proof.simulation.crons import CHANGES
 
+#: Our own, so that they can be stopped and started.
+SERVERS: dict[str, servers.Server] = {}
 POINTS = ("claimed", "published", "settled")
 #: How long things are away, in seconds; longer than the lease, and than schedulers count as away.
 AWAY_FOR = 10.0
@@ -146,9 +149,6 @@ def restarted(which: str) -> Callable[[Cell], None]:
     """A server stops in good order and comes back with its data."""
 
     def run(cell: Cell) -> None:
-        from tests import services
-        from tests.proof.chaos import SERVERS
-
         name = cell.fleet.place.database if which == "database" else cell.fleet.place.broker
         rest(2)
         with cell.trouble(Trouble.DATABASE if which == "database" else Trouble.BROKER):

@@ -16,7 +16,7 @@ from random import Random
 from tests.engine.fleet import Place
 from tests.proof import chaos, work
 from tests.proof.cell import LATE, LIMIT
-from tests.proof.scripts import Script, rest
+from tests.proof.scripts import SERVERS, Script, rest
 from tests.scratch import Templates
 
 PLACE = Place("postgresql", "redis", 3)
@@ -51,7 +51,7 @@ def main(arguments: Sequence[str]) -> int:
             verdict = cell.verdict()
     finally:
         templates.drop()
-        for server in chaos.SERVERS.values():
+        for server in SERVERS.values():
             server.close()
     chaos.tell(verdict)
     return int(verdict.broken)

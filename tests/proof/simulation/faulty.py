@@ -28,8 +28,13 @@ class Hit:
     #: "crash", "error" (of the database), "commit" (its reply is lost), "suspend" or "lost" (the broker's connection).
     action: str
     lasts: timedelta = timedelta(0)
+    #: Aimed at this kind of boundary; empty: at any.
+    only: str = ""
 
     def fits(self, kind: str) -> bool:
+        """Whether it can happen here."""
+        if self.only and kind != self.only:
+            return False
         if self.action == "crash":
             return True
         if self.action == "commit":

@@ -120,7 +120,13 @@ class Scenario:
     def _hit(self) -> Hit:
         action = self.rng.choice(["crash", "crash", "error", "error", "commit", "suspend", "lost"])
         lasts = {"crash": self.rng.choice([0.5, 5, 15]), "suspend": self.rng.choice([1, 7, 11, 20])}
-        return Hit(self.rng.randint(10, 200), action, seconds(lasts.get(action, 0)))
+        # There are far more statements than steps at which messages are in flight or about to be.
+        aims = {
+            "crash": ["", "", "step", "after message", "after commit"],
+            "suspend": ["", "step", "step", "before message"],
+        }
+        only = self.rng.choice(aims.get(action, [""]))
+        return Hit(self.rng.randint(1 if only else 10, 200), action, seconds(lasts.get(action, 0)), only)
 
     def _outage(self) -> None:
         """The broker or the database is not itself for a while, for all."""
