@@ -6,14 +6,16 @@ PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 PYTEST_ARGS ?=
 MARK ?=
-# Many tests wait for processes: two files at a time, also on one core.
-WORKERS ?= 2
-CODE := $(wildcard src tests examples benchmarks)
+# Many tests wait for processes: four files at a time, also on two cores. Long ones first (tests/conftest.py).
+WORKERS ?= 4
+XDIST := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+CODE := $(wildcard src tests examples benchmarks docs/reference/build.py)
 LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help .venv test lint typing demo demo-admin bench screenshots oracle test-matrix test-releases test-clients lock clean
+.PHONY: help .venv test lint typing demo demo-admin bench reference screenshots oracle simulate chaos soak test-matrix \
+	test-releases test-clients lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -23,7 +25,11 @@ help:
 	@echo 'make typing       pyright on what users see (make lint has mypy on it)'
 	@echo 'make bench        the benchmark; SHORT=1 for a few minutes of it, SIZES=10000 for at most so many tasks'
 	@echo 'make screenshots  the pictures in docs/screenshots, of the admin as it is now'
+	@echo 'make reference    docs/reference, written again from the docstrings'
 	@echo 'make oracle       the long comparison of recurrence with a brute-force scan'
+	@echo 'make simulate     the engine in a simulated world: SEEDS=1000 runs, or one of them with SEED=n'
+	@echo 'make chaos        real faults on real processes, a table; CHAOS_ARGS="--only killed --schedulers 3"'
+	@echo 'make soak         200 tasks every second under random kills, for MINUTES=60'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make test-releases  there and back with every release of django-celery-beat on every database'
 	@echo 'make test-clients   add-ons of django-celery-beat from PyPI, switched to onebeat and back'
@@ -47,11 +53,11 @@ test: .venv/installed
 	for db in $$ONEBEAT_TEST_DATABASES; do \
 		test $$db = sqlite && continue; \
 		echo "onebeat tests: those in this process (marked django_db), on $$db"; \
-		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
+		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest $(XDIST) -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
 			test $$? = 5 || failed=1; \
 	done; \
 	echo "onebeat tests: all of them; those in this process on sqlite"; \
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile -m "$(MARK)" $(PYTEST_ARGS) || failed=1; \
+	$(BIN)/python -m pytest $(XDIST) -m "$(MARK)" $(PYTEST_ARGS) || failed=1; \
 	exit $$failed'
 
 lint: .venv/installed
@@ -77,11 +83,23 @@ bench: .venv/installed
 screenshots: .venv/installed
 	$(BIN)/python -m pytest --timeout 600 tests/admin/shots.py
 
+reference: .venv/installed
+	$(BIN)/python docs/reference/build.py
+
 oracle: .venv/installed
 	ONEBEAT_ORACLE_ROUNDS=40000 $(BIN)/python -m pytest --timeout 3600 tests/core/test_oracle.py
 
+simulate: .venv/installed
+	$(BIN)/python -m tests.proof.simulation $(if $(SEED),$(SEED),1 $(or $(SEEDS),1000))
+
+chaos: .venv/installed
+	$(BIN)/python -W ignore -m tests.proof.chaos $(CHAOS_ARGS)
+
+soak: .venv/installed
+	$(BIN)/python -W ignore -m tests.proof.soak --minutes $(or $(MINUTES),60) $(SOAK_ARGS)
+
 test-matrix: .venv/installed
-	@MARK='$(MARK)' PYTEST_ARGS='$(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix
+	@MARK='$(MARK)' PYTEST_ARGS='$(XDIST) $(PYTEST_ARGS)' $(BIN)/python -m tests.services .ci/matrix
 
 test-releases: .venv/installed
 	@ONEBEAT_TEST_RELEASES=all $(BIN)/python -m tests.services $(BIN)/python -m pytest tests/takeover/releases $(PYTEST_ARGS)

@@ -40,6 +40,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("broker", found_brokers, ids=[each.name for each in found_brokers], indirect=True)
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files that take long begin first, so that no worker is left alone with one at the end."""
+    long = {item.path for item in items if any(item.get_closest_marker(name) for name in ("slow", "concurrency"))}
+    items.sort(key=lambda item: item.path not in long)
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     terminalreporter.section("services")
     terminalreporter.write_line(f"django_db tests ran on: {os.environ.get('ONEBEAT_TEST_DB') or 'sqlite'}")

@@ -4,10 +4,13 @@ run where they are sent, so that no broker and no worker are needed. Your own pr
 
 from __future__ import annotations
 
+import atexit
 import tempfile
 import time
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import django
 from celery import Celery
@@ -33,15 +36,22 @@ app = Celery("small", broker="memory://", set_as_current=True)
 app.conf.task_always_eager = True
 
 
-def run_until(done: Callable[[], bool]) -> None:
-    """What `celery -A proj beat -S onebeat` does, here until `done()`."""
+@cache
+def scheduler() -> Any:
+    """One for the whole program. Its way out is the last thing."""
     from onebeat.conf import current
     from onebeat.dispatch.celery import CeleryDispatcher
     from onebeat.engine.tick import Engine
 
-    engine, limit = Engine(CeleryDispatcher(app), current()), time.monotonic() + 60
+    engine = Engine(CeleryDispatcher(app), current())
+    atexit.register(engine.close)
+    return engine
+
+
+def run_until(done: Callable[[], bool]) -> None:
+    """What `celery -A proj beat -S onebeat` does, here until `done()`."""
+    limit = time.monotonic() + 60
     while not done():
         if time.monotonic() > limit:
             raise SystemExit("this should not take a minute")
-        time.sleep(min(engine.tick(), 0.1))
-    engine.close()
+        time.sleep(min(scheduler().tick(), 0.1))

@@ -79,6 +79,7 @@ def test_schedulers_that_share_its_connections(templates: Templates, spawn: Spaw
 def behind(fleet: Fleet) -> int:
     """How many connections the server has to the database, besides the one that asks."""
     ((count,),) = fleet.query(
-        "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() "
+        "AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
     )
     return int(count)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from celery.schedules import crontab
+from django.core import mail
 from django.core.management import call_command
 
 from onebeat.core import clock
@@ -18,7 +19,7 @@ from onebeat.declare.sync import Report
 from onebeat.declare.values import Cron, Every, Solar
 from onebeat.models import Action, CodeVersion, CrontabSchedule, Declared, IntervalSchedule, PeriodicTask, TaskOptions
 from tests.declare.conftest import Code
-from tests.engine.kit import Bench, at, due, every, sql, task
+from tests.engine.kit import Bench, at, due, every, sql, task, why
 from tests.project.celery import app
 
 ADD = "tests.project.tasks.add"
@@ -116,6 +117,9 @@ def test_what_left_the_code_is_disabled_and_comes_back_as_it_was(still: None, co
     }
     reason = Action.objects.get(task_name="goes", why__startswith="no longer declared in declare/conftest.py")
     assert (reason.verb, reason.by) == ("sync", "code")
+    verdict = why("goes", 60)
+    assert verdict.facts["reason"] == "disabled" and "no longer declared in declare/conftest.py" in verdict.sentence
+    assert "declared" not in why("was off", 60).sentence
     assert what(code(one("stays"))) == {"stays": "same"}
     assert what(code(one("stays"), one("goes", kwargs={"k": 1}), one("was off"))) == {
         "stays": "same",
@@ -190,6 +194,12 @@ def test_entries_of_the_settings_are_merged_the_same_way(still: None, code: Code
     assert what(code(one("t", Every(seconds=90), queue="q2"))) == {"t": "same"}
     assert row().enabled and Declared.objects.get(name="t").source == "schedules"
     assert what(code(one("t", Every(seconds=90)), settings={"t": entry})) == {"t": "same"}
+
+
+def test_a_crontab_that_is_spelt_otherwise_is_the_same(still: None, code: Code) -> None:
+    code(one("t", Cron("0 7 * * mon,tue")))
+    sql("UPDATE django_celery_beat_crontabschedule SET day_of_week = 'tue,monday'")
+    assert overrides("t") == []
 
 
 def test_an_edit_by_the_sync_plans_anew(bench: Bench, code: Code) -> None:
@@ -270,8 +280,10 @@ def test_a_broken_module_leaves_the_tasks_as_they_are(
     assert row().enabled and caplog.text.count("in shop/schedules.py") == 1
 
 
-def test_migrate_syncs_and_flush_does_not(bench: Bench, code: Code) -> None:
+def test_migrate_syncs_and_flush_does_not(bench: Bench, code: Code, monkeypatch: pytest.MonkeyPatch) -> None:
     code(one("t"), apply=False, settings={"s": {"task": ADD, "schedule": 60}})
+    call_command("migrate", verbosity=0)  # of a test's database
+    monkeypatch.delattr(mail, "outbox")
     starting.after_migrate(using="default")  # as `flush` sends it
     assert not PeriodicTask.objects.exists()
     call_command("migrate", verbosity=0)
@@ -283,6 +295,7 @@ def test_a_process_without_the_app_cannot_tell_what_left_the_settings(
 ) -> None:
     code(settings={"s": {"task": ADD, "schedule": 60}})
     assert starting.project_app() is not None
+    monkeypatch.delattr(mail, "outbox")
     monkeypatch.setattr(app, "main", "default")  # as that of Celery's own, made when nobody has made one
     code(apply=False)
     call_command("migrate", verbosity=0)

@@ -10,6 +10,7 @@ import pytest
 
 from tests.engine.fleet import LIMIT, Place, Spawn, extra_copies, fleets, make_one_offs
 from tests.processes import eventually
+from tests.proof.fleets import judged
 from tests.proxy import Proxy
 from tests.scratch import Templates
 
@@ -23,7 +24,7 @@ def test_a_killed_scheduler_loses_nothing(templates: Templates, spawn: Spawn) ->
     """One killed between claim and publish, another between publish and settle: copies only of what that one sent."""
     places = Place("postgresql", "redis"), Place("mariadb", "rabbitmq"), Place("sqlite", "redis")
     with fleets(templates, spawn, *places) as found:
-        names = []
+        names, began = [], [fleet.now() for fleet in found]
         for fleet in found:
             fleet.settings = SETTINGS
             names.append(fleet.make(make_one_offs, "once", TASKS, 0.0))
@@ -36,10 +37,11 @@ def test_a_killed_scheduler_loses_nothing(templates: Templates, spawn: Spawn) ->
         for fleet in found:
             assert fleet.count("state = 'sent'") == 2 * BATCH  # the third batch is with the broker, and nobody knows
             fleet.start("run")
-        for fleet, once in zip(found, names, strict=True):
+        for fleet, once, start in zip(found, names, began, strict=True):
             eventually(partial(fleet.finished, TASKS), LIMIT, f"recovery on {fleet.place}")
             fleet.stop()
             assert not fleet.differences(once=once, copies=BATCH)
+            assert not judged(fleet, start, [("crash", start, fleet.now())], once=once), fleet.place
             # The whole batch, since nothing tells which of it arrived, and nothing else.
             assert sum(extra_copies(fleet.messages).values()) == BATCH, fleet.place
             # The second victim may have held what the first had lost: then that was claimed a third time.
@@ -55,17 +57,19 @@ def test_a_connection_cut_in_the_middle_of_a_batch(templates: Templates, spawn: 
             proxy = stack.enter_context(Proxy(fleet.post.url))
             # So long a lease that only a scheduler that gives back what it could not send is done in time.
             fleet.settings = {**SETTINGS, "batch_size": TASKS, "lease_seconds": 10 * LIMIT}
+            start = fleet.now()
             fleet.env = {"ONEBEAT_TEST_BROKER": proxy.url}
             fleet.start("run")
             fleet.wait_able()
-            work.append((fleet, proxy, fleet.make(make_one_offs, "once", TASKS, 3.0)))
+            work.append((fleet, proxy, start, fleet.make(make_one_offs, "once", TASKS, 3.0)))
             # A message is about one kilobyte: in the third or fourth flush of eight.
             proxy.cut_after(170_000)
-        for fleet, proxy, once in work:
+        for fleet, proxy, start, once in work:
             eventually(partial(fleet.finished, TASKS), LIMIT, f"all on {fleet.place}")
             fleet.stop()
             assert proxy._left is None, "it was never cut"
             assert not fleet.differences(once=once, copies=FLUSH)
+            assert not judged(fleet, start, [("broker", start, fleet.now())], once=once), fleet.place
             copies = sum(extra_copies(fleet.messages).values())
             print(f"{fleet.place}: {copies} copies")
             # Part of a flush to Redis had arrived; RabbitMQ confirms message by message.

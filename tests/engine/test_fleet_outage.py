@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from contextlib import ExitStack
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import partial
 
 import pytest
@@ -23,6 +23,7 @@ from tests.engine.fleet import (
     unaccounted,
 )
 from tests.processes import eventually
+from tests.proof.fleets import judged
 from tests.proxy import Proxy
 from tests.scratch import Templates
 
@@ -59,9 +60,10 @@ def test_broker_and_database_away(templates: Templates, spawn: Spawn) -> None:
         both = [*lost_broker, *lost_database]
         for fleet in both:
             fleet.start_all()
-        once = []
+        once, starts = [], []
         for fleet in both:
             fleet.wait_able()
+            starts.append(fleet.now())
             fleet.make(make_every_second, "every second", 2)
             once.append(fleet.make(make_one_offs, "once", TASKS, 5.0, 25.0))
         for fleet in both:
@@ -78,8 +80,11 @@ def test_broker_and_database_away(templates: Templates, spawn: Spawn) -> None:
             for proxy in proxies:
                 proxy.up()
         back = lost_broker[0].now()
-        for fleet, names in zip(both, once, strict=True):
-            _carries_on(fleet, names)
+        for fleet, names, start in zip(both, once, starts, strict=True):
+            disabled = _carries_on(fleet, names)
+            kind = "broker" if fleet in lost_broker else "database"
+            found = judged(fleet, start, [(kind, began, back)], once=names, every=[KEPT], disabled=disabled)
+            assert not found, fleet.place
         for fleet in lost_broker:
             # A coalesced range may begin with the very second in which the broker went.
             away = began + SECOND, back - SECOND
@@ -89,13 +94,17 @@ def test_broker_and_database_away(templates: Templates, spawn: Spawn) -> None:
             assert not [row for row in fleet.ledger() if row.task == STOPPED and row.due_at >= back]
 
 
-def _carries_on(fleet: Fleet, once: list[str]) -> None:
+def _carries_on(fleet: Fleet, once: list[str]) -> tuple[datetime, datetime]:
+    """Wait for the end of all work. Returns between which instants the last of it was switched off."""
     eventually(lambda: fleet.count("state = 'sent' AND task_name LIKE 'once%'") == TASKS, LIMIT, "the one-offs")
     after = len(fleet.sent(KEPT))
     eventually(partial(fleet.has_sent, KEPT, after + 3), LIMIT, f"regular runs again on {fleet.place}")
+    before = fleet.now()
     fleet.make(disable, KEPT, STOPPED)
+    disabled = before, fleet.now()
     eventually(fleet.finished, LIMIT, f"the end on {fleet.place}")
     fleet.stop()
     # What was sent when the database went could not be recorded: a flush of each scheduler at most.
     assert not fleet.differences(once=once, copies=100 * fleet.place.schedulers), fleet.place
     assert not unaccounted(row for row in fleet.ledger() if row.task == KEPT), fleet.place
+    return disabled

@@ -67,15 +67,18 @@ class _Checker:
         """Promise 6: sent, or a recorded reason; never nothing."""
         singles = {row.due_at for row in rows}
         ranges = [row for row in rows if row.state == "skipped" and row.through is not None]
+        taken = {row.due_at for row in rows if row.claims or row.state != "skipped"}
+        done: datetime | None = None
         for number, reign in enumerate(reigns):
-            done = None
-            for due_at in self._wanted(reigns, number):
-                if reign.one_off and done is not None and due_at > done:
+            done = None if reign.rebased else done
+            for due_at in reign.times if reign.one_off and done is None else ():
+                if due_at in taken and (reign.named or due_at > reign.begins):
+                    done = due_at  # a one-off is over with the first that is taken, whatever becomes of it
                     break
-                if due_at in singles:
-                    if any(row.due_at == due_at and row.state in (*SENT, "claimed") for row in rows):
-                        done = due_at
-                elif not any(row.due_at <= due_at <= row.last for row in ranges):
+            for due_at in self._wanted(reigns, number):
+                if done is not None and due_at > done:
+                    break
+                if due_at not in singles and not any(row.due_at <= due_at <= row.last for row in ranges):
                     yield Finding(Kind.LOST, task, due_at, "the ledger does not speak of it")
 
     def _wanted(self, reigns: Sequence[Reign], number: int) -> Iterator[datetime]:
@@ -84,6 +87,8 @@ class _Checker:
         end = reigns[number + 1].begins if number + 1 < len(reigns) else self.history.ended - self.history.terms.slack
         if not reign.enabled or reign.broken or reign.gone:
             return
+        if number + 1 < len(reigns) and self.faults.unseen(reign.settled, end):
+            return  # a definition that came and went before anybody looked
         for due_at in reign.times:
             if reign.expires is not None and due_at > reign.expires:
                 return
@@ -116,26 +121,36 @@ class _Checker:
     def _names(self, reigns: Sequence[Reign], number: int, row: Row) -> bool:
         """Whether a definition named this time while it was in force, or may have been."""
         reign = reigns[number]
-        ends = reigns[number + 1].settled if number + 1 < len(reigns) else self.history.ended
         at = bisect_right(reign.times, row.due_at)
-        named = at > 0 and reign.times[at - 1] == row.due_at
-        live = reign.enabled and not reign.gone
-        return named and live and (reign.named or reign.begins < row.due_at) and row.due_at <= ends
+        if not at or reign.times[at - 1] != row.due_at or not reign.enabled or reign.gone:
+            return False
+        # What was planned before a change may be recorded as dropped by it, whenever it would have been due.
+        dropped = row.state == "skipped" and row.reason in _OF_CHANGES
+        ends = reigns[number + 1].settled if number + 1 < len(reigns) and not dropped else self.history.ended
+        begins = reign.begins
+        if number and self.faults.unseen(reigns[0].begins, begins):
+            begins = reigns[0].begins  # a task is planned from its creation, as it is when it is first looked at
+        return (reign.named or begins < row.due_at) and row.due_at <= ends
 
     def _one_offs(self, task: str, reigns: Sequence[Reign], rows: Sequence[Row]) -> Iterator[Finding]:
-        for reign in reigns:
-            if reign.one_off:
-                sent = [row.due_at for row in rows if row.state in SENT and row.due_at in reign.times]
-                inside = [due_at for due_at in sent if reign.named or due_at > reign.settled]
-                for due_at in inside[1:]:
-                    yield Finding(Kind.UNSCHEDULED, task, due_at, f"a one-off that was sent for {inside[0]}")
+        ends = [*(one.begins for one in reigns[1:]), self.history.ended]
+        first: datetime | None = None
+        for reign, end in zip(reigns, ends, strict=True):
+            first = None if reign.rebased else first
+            for row in rows if reign.one_off else ():
+                if row.state not in SENT or row.due_at not in reign.times or not reign.settled < row.due_at < end:
+                    continue
+                if first is not None:
+                    yield Finding(Kind.UNSCHEDULED, task, row.due_at, f"a one-off that was sent for {first}")
+                first = row.due_at
 
     # -- those that were skipped --------------------------------------------------------------------------------------
 
     def _unreasoned(self, reigns: Sequence[Reign], row: Row) -> str:
         """Why the recorded reason cannot be true; empty when it can."""
         decided = self.history.ended if row.claims or row.decided_at is None else row.decided_at
-        changes = [one for one in reigns[1:] if one.settled >= row.due_at and one.begins <= decided]
+        # A decision is dated by its first statement, and may have read a change that was made a moment later.
+        changes = [one for one in reigns[1:] if one.begins <= decided + self.history.terms.slack]
         ruling = self._ruling(reigns, row.due_at, decided)
         if row.reason in _OF_CHANGES:
             wanted = {"disabled": lambda one: not one.enabled, "cancelled": lambda one: one.gone}
@@ -187,7 +202,8 @@ class _Checker:
         bodies = self.ran.get((row.task, row.into, 0), [])
         if any(one.ended is not None and one.ended < row.due_at for one in bodies):
             return f"the run of {row.into} had ended"
-        known = [one for one in self.rows.get(row.task, []) if one.due_at == row.into and one.state != "skipped"]
+        # It was claimed then; a pause, say, may have ended it since.
+        known = [one for one in self.rows.get(row.task, []) if one.due_at == row.into and one.claims]
         return "" if known else f"there was no run of {row.into}"
 
     # -- those that were sent -----------------------------------------------------------------------------------------
@@ -225,7 +241,7 @@ class _Checker:
             return "missed, and the policy skips"
         if reign.missed == "latest" and not reign.one_off:
             later = bisect_right(reign.times, row.due_at)
-            if later < len(reign.times) and reign.times[later] < away - slack - reign.jitter:
+            if later < len(reign.times) and reign.times[later] < away - slack - self.history.terms.away - reign.jitter:
                 return f"missed, and {reign.times[later]} was missed as well"
         return ""
 

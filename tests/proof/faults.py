@@ -26,15 +26,22 @@ class Faults:
         """Whether, at some moment between, perhaps no scheduler was able to send."""
         return any(began <= end and ended >= begin for began, ended in self._nobody)
 
+    def unseen(self, begin: datetime, end: datetime) -> bool:
+        """Whether perhaps no scheduler has looked between two instants: it takes a moment, and one that is able."""
+        begin += self.terms.slack
+        return end <= begin or any(began <= begin and ended >= end for began, ended in self._nobody)
+
     def surely_away(self, instant: datetime) -> datetime | None:
         """If at this instant no scheduler can have been able to send, and for long: until when that lasted."""
-        slack = self.terms.slack
-        return next((ended for began, ended in self._surely if began + slack < instant < ended - slack), None)
+        # Nobody is away before it has lasted, and what is a little late stays late.
+        first, last = self.terms.slack, self.terms.slack + self.terms.away
+        return next((ended for began, ended in self._surely if began + first < instant < ended - last), None)
 
     def touched(self, one: Arrival) -> bool:
         """Whether the scheduler of this message had a trouble that may make a second one of it (promise 4)."""
         return any(
-            fault.kind in COPYING
+            fault.in_flight
+            and fault.kind in COPYING
             and (not fault.scheduler or not one.scheduler or fault.scheduler == one.scheduler)
             and (one.at is None or fault.began - self.terms.slack <= one.at <= fault.ended + self.terms.slack)
             for fault in self.all
@@ -45,7 +52,7 @@ class Faults:
         return sum(
             self.terms.batch * (1 if fault.scheduler else len(self.schedulers))
             for fault in self.all
-            if fault.kind in COPYING
+            if fault.in_flight and fault.kind in COPYING
         )
 
     def refused(self, begin: datetime, end: datetime) -> bool:

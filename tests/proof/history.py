@@ -40,6 +40,8 @@ class Fault:
     scheduler: str = ""
     #: Whether the scheduler could still do its work, with a step repeated.
     brief: bool = False
+    #: Whether messages of it may have been on their way then, or with the broker and not recorded.
+    in_flight: bool = True
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,8 @@ class Reign:
     #: The change that brought it was made between these two.
     begins: datetime
     settled: datetime
+    #: Whether that change makes the schedule begin anew; a policy does not, nor does a pause.
+    rebased: bool = True
     enabled: bool = True
     one_off: bool = False
     #: One instant that somebody has named: theirs to run even if it has passed by then.
@@ -79,7 +83,8 @@ class Row:
     message_id: str = ""
     decided_at: datetime | None = None
     sent_at: datetime | None = None
-    #: How often it was claimed. A skipped one that was claimed before has been decided again, later than `decided_at`.
+    #: How often it was claimed, 1 at least if it ever was. A skipped one that was claimed has been decided again, later
+    #: than `decided_at`.
     claims: int = 0
     run: int = 0
 

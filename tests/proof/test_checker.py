@@ -192,6 +192,12 @@ BAD: dict[str, tuple[Kind | set[Kind], Callable[[], History]]] = {
         Kind.TWICE,
         lambda: replace(extra(plain(), came(20, 1, "a")), faults=[fault("crash", 20.6, 60, "b")]),
     ),
+    "a copy by one that had nothing in flight": (
+        Kind.TWICE,
+        lambda: replace(
+            extra(plain(), came(20, 16, "b")), faults=[fault("suspend", 20.5, 36, "b", in_flight=False)]
+        ),
+    ),
     "more copies than a batch": (
         Kind.TWICE,
         lambda: replace(

@@ -15,6 +15,7 @@ from onebeat.celery.beat import Scheduler
 from onebeat.compat.schedulers import DatabaseScheduler
 from onebeat.core import clock
 from onebeat.models import PeriodicTask
+from onebeat.models.celery_schedules import clocked
 from onebeat.models.instants import to_utc
 from tests.engine.kit import at
 from tests.project.celery import app
@@ -25,6 +26,17 @@ Make = Callable[..., Any]
 def stored(make: Make) -> dict[str, PeriodicTask]:
     make().tick()
     return {row.name: row for row in PeriodicTask.objects.all()}
+
+
+def test_an_entry_that_was_clocked_and_becomes_an_interval_runs_again_and_again(make: Make) -> None:
+    entry = {"task": "a.b", "schedule": clocked(at(60))}
+    DatabaseScheduler.Entry.from_entry("a", app=app, **entry)
+    assert PeriodicTask.objects.get().one_off
+    DatabaseScheduler.Entry.from_entry("a", app=app, **{**entry, "schedule": 60})
+    assert not PeriodicTask.objects.get().one_off
+    PeriodicTask.objects.update(one_off=True)  # somebody's own wish, about which the entry says nothing
+    DatabaseScheduler.Entry.from_entry("a", app=app, **{**entry, "schedule": 30})
+    assert PeriodicTask.objects.get().one_off
 
 
 def test_entries_of_the_settings_become_tasks(make: Make, declared: dict[str, Any]) -> None:

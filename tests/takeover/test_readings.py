@@ -30,7 +30,7 @@ ROWS: dict[str, tuple[tuple[Any, ...], str | None]] = {
 def test_rows_keep_celerys_meaning_and_those_it_dropped_arrive_disabled(old: Old) -> None:
     for name, (row, _) in ROWS.items():
         old.crontabs(row)
-        old.task(name, crontab_id=row[0])
+        old.task(name, crontab_id=row[0], date_changed=f"{NOW:%Y-%m-%d %H:%M:%S}")
     old.task("the 7th, disabled before", crontab_id=5, enabled=False)
     # Intervals and places that no validator takes today; on SQLite a column holds anything.
     old.intervals((1, 0, "minutes"), (2, 5, "weeks"), (3, -5, "seconds"))
@@ -54,6 +54,15 @@ def test_rows_keep_celerys_meaning_and_those_it_dropped_arrive_disabled(old: Old
         assert planned_as.startswith(expected or "") and bool(planned_as) == bool(expected), seen["planned"]
     for name in bad:
         assert seen["planned"][name].startswith(name.split()[0] + ": "), seen["planned"]
+    assert [one["name"] for one in seen["status"]["disabled_at_takeover"]] == [
+        *("the 7th", "31 February", "nothing", "the 7th, disabled before"),
+    ]  # fmt: skip
+    assert "disabled at the take-over: the 7th (5): day_of_week: '7'" in seen["told"]
+    assert seen["unplannable"] == {
+        "0 minutes": ["interval 1"], "5 weeks": ["interval 2"], "-5 seconds": ["interval 3"],
+        "teatime": ["solar 1"], "sunset": ["solar 2"],
+    }  # fmt: skip
+    assert "interval (5 weeks): period: 'weeks' is not accepted" in seen["text"]
     assert seen["disabled"] == ["31 February", "nothing", "the 7th", "the 7th, disabled before"]
     assert seen["wrong"] == []
 
@@ -63,10 +72,18 @@ def taken_over() -> dict[str, Any]:
     from onebeat.models import PeriodicTask
 
     (_, told), (_, text) = calls([(*CHECK, "--json"), CHECK])
-    _, (_, report) = calls([MIGRATE, ("onebeat", "adopt", "--json")])
+    _, (_, report), (_, status), (_, plain) = calls(
+        [MIGRATE, ("onebeat", "adopt", "--json"), ("onebeat", "status", "--json"), ("onebeat", "status")]
+    )
     planned_by_the_grammar()
     return {
         "foreseen": json.loads(told)["readings"],
+        "unplannable": {
+            one["value"] if one["kind"] == "interval" else one["value"].split()[0]: one["tasks"]
+            for one in json.loads(told)["unplannable"]
+        },
+        "status": json.loads(status),
+        "told": plain,
         "text": text,
         "done": json.loads(report)["readings"],
         "planned": planned(),
@@ -140,7 +157,7 @@ def test_rows_of_an_onebeat_that_read_them_otherwise_keep_that(old: Old) -> None
     if old.link.vendor != "sqlite":
         pytest.skip("the same code")
     old.crontabs((1, "0", "9", "*", "*", "fri#2"))
-    old.task("a", crontab_id=1)
+    old.task("a", crontab_id=1, date_changed=f"{NOW:%Y-%m-%d %H:%M:%S}")
     old.call((*MIGRATE, "1004_onebeat_unique_clocked"))
     old.run("DELETE FROM onebeat_fact")
     old.call(MIGRATE)

@@ -6,11 +6,12 @@ A line that must be an error has an ignore comment, and a comment that ignores n
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import assert_type
+from typing import Any, assert_type
 
 from django.db import models
 
 import onebeat
+from onebeat import testing
 from onebeat.models import PeriodicTask
 
 
@@ -54,6 +55,38 @@ item: onebeat.OnceItem = {"key": "k", "at": soon, "task": remind, "queue": "mail
 assert_type(onebeat.once_many([item]), list[onebeat.Once])
 onebeat.once_many([{"key": "k", "at": soon}])  # type: ignore[typeddict-item]
 onebeat.once_many([{"key": "k", "at": soon, "task": remind, "eta": 5}])  # type: ignore[typeddict-unknown-key]
+
+# -- recurring ---------------------------------------------------------------------------------------------------------
+
+daily = onebeat.Cron("0 9 * * mon-fri", tz="Europe/Paris")
+declared = onebeat.recurring("daily", daily, remind, args=(1,), kwargs={"x": 2}, queue="mail", tags=["a"])
+assert_type(declared, onebeat.Declaration)
+onebeat.recurring("often", onebeat.Every(minutes=10), "shop.remind", jitter=timedelta(minutes=1), missed="skip")
+onebeat.recurring("often", onebeat.Every(timedelta(hours=1)), remind, overlap="skip", expires=60, start_time=soon)
+onebeat.recurring("lights", onebeat.Solar("sunset", 48.85, 2.35), remind, grace=timedelta(hours=1), enabled=False)
+assert_type(onebeat.overrides("daily")[0].field, str)
+assert_type(onebeat.drop_override(made.task, "queue", by="ann"), bool)
+
+onebeat.recurring("daily", "0 9 * * *", remind)  # type: ignore[arg-type]
+onebeat.recurring("daily", daily)  # type: ignore[call-arg]
+onebeat.recurring("daily", daily, remind, missed="never")  # type: ignore[arg-type]
+onebeat.recurring("daily", daily, remind, jitter=5)  # type: ignore[arg-type]
+onebeat.recurring("daily", daily, remind, countdown=5)  # type: ignore[call-arg]
+onebeat.Every(fortnights=2)  # type: ignore[call-arg]
+onebeat.Cron(9)  # type: ignore[arg-type]
+daily.tz = "UTC"  # type: ignore[misc]
+
+
+# -- the testing kit ---------------------------------------------------------------------------------------------------
+
+
+def test_it(onebeat: testing.Onebeat) -> None:
+    assert_type(onebeat.advance(days=3), list[testing.Sent])
+    onebeat.at("2027-03-28 01:59 Europe/Berlin")
+    assert_type(onebeat.sent[0].args[0], Any)
+    onebeat.advance(days="3")  # type: ignore[arg-type]
+    onebeat.kill()  # type: ignore[call-arg]
+
 
 # -- the others --------------------------------------------------------------------------------------------------------
 

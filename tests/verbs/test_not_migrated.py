@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models.signals import post_delete
 
 import onebeat
-from onebeat.models import PeriodicTask
+from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.store import migrated
 from tests.engine.kit import at, sql, task
 from tests.project.shop.models import Order
@@ -30,6 +30,8 @@ VERBS: dict[str, Callable[[], Any]] = {
     "resume": lambda: onebeat.resume("t"),
     "skip": lambda: onebeat.skip("t", at(0)),
     "run_now": lambda: onebeat.run_now("t"),
+    "options": lambda: TaskOptions(task=PeriodicTask.objects.get()).save(),
+    "options of many": lambda: TaskOptions.objects.bulk_create([TaskOptions(task=PeriodicTask.objects.get())]),
     "upcoming": lambda: onebeat.upcoming("t"),
     "explain": lambda: onebeat.explain("t", at(0)),
 }

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal
@@ -101,29 +102,23 @@ def _sync(using: str, sources: Sequence[Source], apply: bool, force: bool, start
     ]
     here = declared.read(using, [*specs, *(one.name for one in leaving)])
     for name, (origin, spec) in specs.items():
-        work = _Work(using, before.get(name), now, apply)
-        change = _guarded(using, name, report, lambda: work.declare(spec, origin, here))  # noqa: B023
-        report.changes += [change] if change else []
+        _guarded(name, report, _Work(using, before.get(name), now, apply).declare, spec, origin, here)
     for one in leaving:
-        work = _Work(using, one, now, apply)
-        change = _guarded(using, one.name, report, lambda: work.leave(here))  # noqa: B023
-        report.changes += [change] if change else []
+        _guarded(one.name, report, _Work(using, one, now, apply).leave, here)
     return report
 
 
-def _guarded(using: str, name: str, report: Report, work: Any) -> Change | None:
+def _guarded(name: str, report: Report, work: Callable[..., Change | None], *args: Any) -> None:
     """One task on its own: what is wrong with it is reported, and the others go on."""
     try:
-        with transaction.atomic(using=using):
-            found: Change | None = work()
-            return found
+        change = work(*args)
+        report.changes += [change] if change else []
     except ValidationError as error:
         report.refused.append(Refused(name, one_line(error)))
     except DatabaseError as error:
         if vendors.retryable(error):
             raise
         report.refused.append(Refused(name, f"the database refuses it: {error}"))
-    return None
 
 
 class _Work:
@@ -143,7 +138,9 @@ class _Work:
                 self._note(spec, source, self.said.task)
                 return Change(spec.name, "deleted", spec.place, None, None, {"deleted": False})
             after = {**declared.defaults(), **spec.said}
-            if self.apply:
+            with self._writing() as writes:
+                if not writes:
+                    return Change(spec.name, "new", spec.place, None, after)
                 task = declared.create(self.using, spec.name, spec.said)
                 self._note(spec, source, task.pk)
                 self._record(task, f"declared in {spec.place}", "")
@@ -151,14 +148,18 @@ class _Work:
         if found[1] is not None and found[1].origin == "once":
             raise ValidationError(f"the name is the key of a task that runs once: {spec.name!r}")
         change, put = self._merge(spec, found)
-        if self.apply:
-            if change.what != "same":  # once more, now that nobody changes it
+        marked = found[1] is not None and found[1].origin == declared.ORIGIN
+        if change.what == "same" and marked:
+            self._note(spec, source, found[0].pk)
+            return change
+        with self._writing() as writes:
+            if writes:  # compared once more, now that nobody changes it
                 found = declared.read(self.using, [spec.name], lock=True).get(spec.name, found)
                 change, put = self._merge(spec, found)
-            declared.put(self.using, found[0], put)
-            self._note(spec, source, found[0].pk)
-            if put:
-                self._record(found[0], f"declared in {spec.place}", ", ".join(sorted(put)))
+                declared.put(self.using, found[0], put)
+                self._note(spec, source, found[0].pk)
+                if put:
+                    self._record(found[0], f"declared in {spec.place}", ", ".join(sorted(put)))
         return change
 
     def _merge(self, spec: Spec, found: tuple[PeriodicTask, Any]) -> tuple[Change, Form]:
@@ -182,13 +183,23 @@ class _Work:
         found = here.get(said.name)
         before = declared.form(*found) if found is not None else None
         after = {**before, "enabled": False} if before is not None else None
-        if self.apply:
-            said.left_at, said.disabled_by_us = self.now, bool(before and before["enabled"])
-            said.save(using=self.using)
-            if found is not None and said.disabled_by_us:
-                declared.put(self.using, found[0], {"enabled": False})
-                self._record(found[0], f"no longer declared in {said.place}", "enabled")
+        with self._writing() as writes:
+            if writes:
+                said.left_at, said.disabled_by_us = self.now, bool(before and before["enabled"])
+                said.save(using=self.using)
+                if found is not None and said.disabled_by_us:
+                    declared.put(self.using, found[0], {"enabled": False})
+                    self._record(found[0], f"no longer declared in {said.place}", "enabled")
         return Change(said.name, "left", said.place, before, after)
+
+    @contextmanager
+    def _writing(self) -> Iterator[bool]:
+        """A savepoint for what is written of this task, if anything is to be."""
+        if self.apply:
+            with transaction.atomic(using=self.using):
+                yield True
+        else:
+            yield False
 
     def _note(self, spec: Spec, source: str, task: int) -> None:
         """Remember what code says."""

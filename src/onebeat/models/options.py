@@ -12,7 +12,7 @@ from onebeat.core.catchup import Policy
 from onebeat.models import fields
 from onebeat.models.deletion import if_there
 from onebeat.models.instants import UTCDateTimeField
-from onebeat.store import hints, vendors
+from onebeat.store import hints, migrated, vendors
 
 
 class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
@@ -38,8 +38,9 @@ class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
     delete.queryset_only = True  # type: ignore[attr-defined]
 
     def bulk_create(self, objs: Iterable[TaskOptions], *args: Any, **kwargs: Any) -> list[TaskOptions]:
-        """As Django's."""
+        """As Django's. Raises as `save`."""
         self._for_write = True
+        migrated.require(self.db)
         with transaction.atomic(using=self.db):
             made = super().bulk_create(objs, *args, **kwargs)
             hints.changed(self.db, "task", [one.pk for one in made])
@@ -132,8 +133,11 @@ class TaskOptions(models.Model):
         return f"options of task {self.task_id}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save, and leave a hint for the engine in the same transaction."""
+        """Save, and leave a hint for the engine in the same transaction. Raises `ImproperlyConfigured` on a database
+        whose tables are of an older onebeat.
+        """
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
+        migrated.require(using)
         self.tags = ",".join(sorted(split_tags(self.tags)))
         if self.paused != (self.paused_at is not None):
             self.paused_at = vendors.now(using) if self.paused else None

@@ -19,7 +19,7 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import AddConstraint
 
 from onebeat.core import clock
-from onebeat.store import catalog, constrain, merge, readings, vendors
+from onebeat.store import catalog, constrain, merge, readings, unplannable, vendors
 from onebeat.store.merge import Report, Table
 
 LABEL = "django_celery_beat"
@@ -35,6 +35,7 @@ _COPIES = "onebeat_taskstate"
 _FACTS = "onebeat_fact"
 _TASKS = f"{LABEL}_periodictask"
 _READINGS = "readings"
+_UNPLANNABLE = "unplannable"
 #: The fact that the crontab rows of this database have not been read as Celery read them yet.
 _TO_READ = "crontabs_to_read"
 _SECONDS_BETWEEN_LINES = 5.0
@@ -144,6 +145,8 @@ def check(using: str) -> dict[str, Any]:
         found[one.kind] = _as_json(report, shown)
         if read.get("rows"):
             found[_READINGS] = read
+    if not found["stops"] and (wrong := unplannable.values(using, registry)):
+        found[_UNPLANNABLE] = wrong
     return found
 
 
@@ -305,7 +308,7 @@ def lines(found: dict[str, Any], *, done: bool) -> list[str]:
     would = "" if done else "would be "
     told = [f"STOPS: {line}" for line in found.get("stops", ())]
     for kind, one in found.items():
-        if kind in ("stops", _READINGS):
+        if kind in ("stops", _READINGS, _UNPLANNABLE):
             continue
         told.append(
             f"{kind}: {one['merged']} duplicates of {one['groups']} rows {would}merged, {one['respelled']} rows "
@@ -317,4 +320,5 @@ def lines(found: dict[str, Any], *, done: bool) -> list[str]:
             for row in one["kept"]
         ]
     told += readings.lines(found.get(_READINGS, {}), done=done)
+    told += unplannable.lines(found.get(_UNPLANNABLE, []))
     return told or ["nothing to merge"]

@@ -12,8 +12,17 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
+from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
-from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule, TaskOptions
+from onebeat.models import (
+    ClockedSchedule,
+    CrontabSchedule,
+    Declared,
+    IntervalSchedule,
+    PeriodicTask,
+    SolarSchedule,
+    TaskOptions,
+)
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.rules import SCHEDULES
 from onebeat.models.value import ScheduleValue
@@ -67,7 +76,14 @@ def plain(name: str, value: Any) -> Any:
 
 def plain_schedule(schedule: ScheduleValue) -> list[Any]:
     """The kind and the value of a schedule in the plain form."""
-    return [schedule.KIND, *map(_part, schedule.value())]
+    values = schedule.value()
+    if isinstance(schedule, CrontabSchedule):  # a row from elsewhere may be spelt otherwise
+        try:
+            cron = Cron(*values)
+            values = (cron.minute, cron.hour, cron.day_of_month, cron.month_of_year, cron.day_of_week, cron.tz.key)
+        except RuleError:
+            pass
+    return [schedule.KIND, *map(_part, values)]
 
 
 def _part(value: Any) -> Any:
@@ -107,6 +123,12 @@ def read(using: str, names: Iterable[str], *, lock: bool = False) -> dict[str, t
         options = TaskOptions.objects.using(using).in_bulk([one.pk for one in here])
         found |= {one.name: (one, options.get(one.pk)) for one in here}
     return found
+
+
+def left(using: str, name: str) -> tuple[str, datetime] | None:
+    """Where a task was declared that the sync has disabled when it left the code, and when that was; else None."""
+    row = Declared.objects.using(using).filter(name=name, left_at__isnull=False, disabled_by_us=True).first()
+    return None if row is None or not isinstance(row.left_at, datetime) else (row.place, row.left_at)
 
 
 def create(using: str, name: str, said: Mapping[str, Any]) -> PeriodicTask:

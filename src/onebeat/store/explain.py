@@ -13,7 +13,7 @@ from onebeat.core.catchup import wait
 from onebeat.core.errors import UnknownTask
 from onebeat.core.recurrence import Recurrence
 from onebeat.models import Occurrence, PeriodicTask
-from onebeat.store import beats, definitions, horizon, outages, pauses, rows, states, vendors
+from onebeat.store import beats, declared, definitions, horizon, outages, pauses, rows, states, vendors
 from onebeat.store.definitions import COPIED, BadDefinition, Definition
 from onebeat.store.states import State
 from onebeat.store.verdicts import Verdict, iso, of_row, shown
@@ -160,6 +160,9 @@ class _Question:
             done = self.state and self.state.copied[COPIED.index("one_off")] and self.state.water_mark
             if done:
                 return self._finished()
+            if (gone := declared.left(self.using, self.name)) is not None:
+                tail = f", since it is no longer declared in {gone[0]} (since {shown(gone[1])})"
+                self.facts |= {"detail": f"no longer declared in {gone[0]}", "since": iso(gone[1])}
             return Verdict("skipped", f"{what} has no run: the task is disabled{tail}.", self.facts)
         return self._outside(what)
 

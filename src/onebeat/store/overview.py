@@ -5,10 +5,21 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.db.models import CharField, ExpressionWrapper, F
+
 from onebeat.conf import current
-from onebeat.models import Beat, Change, TaskState
+from onebeat.models import Beat, Change, PeriodicTask, TakenOver, TaskState
 from onebeat.store import rivals, vendors
 from onebeat.store.beats import CLASSIC
+
+#: How many rows of a kind are named, and how many crontabs are looked at for them.
+_NAMED, _LOOKED_AT = 20, 1000
+_DISABLED = "disabled_at_takeover"
+#: A crontab's value; the zone as it is written, which need not be one.
+_CRONTAB: tuple[Any, ...] = (
+    *("crontab__minute", "crontab__hour", "crontab__day_of_month", "crontab__month_of_year", "crontab__day_of_week"),
+    ExpressionWrapper(F("crontab__timezone"), CharField()),
+)
 
 
 def status(using: str) -> dict[str, Any]:
@@ -18,7 +29,7 @@ def status(using: str) -> dict[str, Any]:
     oldest = states.filter(wake_at__lte=now).order_by("wake_at").values_list("wake_at", flat=True).first()
     upcoming = states.filter(wake_at__gt=now).order_by("wake_at").values_list("wake_at", flat=True).first()
     # Two columns of the task, not the row: what is quarantined may be unreadable.
-    quarantined = states.exclude(quarantine="").order_by("pk").values_list("pk", "task__name", "quarantine")[:20]
+    quarantined = states.exclude(quarantine="").order_by("pk").values_list("pk", "task__name", "quarantine")[:_NAMED]
     return {
         "now": _text(now),
         "schedulers": [
@@ -43,7 +54,23 @@ def status(using: str) -> dict[str, Any]:
         "next_wake_at": _text(upcoming),
         "unplanned_changes": Change.objects.using(using).count(),
         "quarantined": [{"id": key, "name": name, "reason": reason} for key, name, reason in quarantined],
+        _DISABLED: _disabled_at_takeover(using),
     }
+
+
+def _disabled_at_takeover(using: str) -> list[dict[str, Any]]:
+    """Tasks that are disabled because Celery could not read their crontab, so that they ran for nobody before either.
+    One that is edited, deleted or enabled since is not among them.
+    """
+    rows = TakenOver._base_manager.using(using).filter(meaning="").order_by("pk")[:_LOOKED_AT]
+    why = {row.pk: row for row in rows}
+    tasks = PeriodicTask._base_manager.using(using).filter(enabled=False, crontab_id__in=list(why)).order_by("pk")
+    found = tasks.values_list("pk", "name", "crontab", *_CRONTAB)
+    return [
+        {"id": pk, "name": name, "reason": why[crontab].why}
+        for pk, name, crontab, *value in found
+        if " ".join(map(str, value)) == why[crontab].text
+    ][:_NAMED]
 
 
 def lines(found: dict[str, Any]) -> list[str]:
@@ -61,6 +88,7 @@ def lines(found: dict[str, Any]) -> list[str]:
     )
     if found["next_wake_at"]:
         out.append(f"next at {found['next_wake_at']}")
+    out += [f"disabled at the take-over: {one['name']} ({one['id']}): {one['reason']}" for one in found[_DISABLED]]
     out += [f"quarantined: {one['name']} ({one['id']}): {one['reason']}" for one in found["quarantined"]]
     return out
 

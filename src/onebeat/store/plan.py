@@ -110,10 +110,15 @@ def forget(using: str, gone: Iterable[State], now: datetime) -> None:
     """Drop the plans of tasks that do not exist any more, and record what was due of them. The states are locked."""
     gone = list(gone)
     due = [state for state in gone if state.due_at is not None and state.due_at <= now]
-    skips = [
-        (definitions.gone(state.task), Skip(state.due_at, state.due_at, "cancelled")) for state in due if state.due_at
-    ]
-    ledger.skip(using, [ledger.Skipped(task, one, "the task is gone") for task, one in skips], now)
+    skips = []
+    for state in due:
+        assert state.due_at is not None
+        # Whatever else it named until now: the rule has gone with it.
+        through = state.due_at if state.copied[COPIED.index("one_off")] else now
+        skips.append(
+            ledger.Skipped(definitions.gone(state.task), Skip(state.due_at, through, "cancelled"), "the task is gone")
+        )
+    ledger.skip(using, skips, now)
     states.delete(using, [state.task for state in gone])
 
 

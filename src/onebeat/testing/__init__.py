@@ -22,7 +22,7 @@ _PLACES = {
     "Scheduler": "scheduler",
     "Sent": "kit",
 }
-__all__ = ["Died", "Onebeat", "OnebeatMixin", "Outbox", "Scheduler", "Sent"]
+__all__ = ["Onebeat", "OnebeatMixin", "Sent", "Scheduler", "Outbox", "Died"]  # noqa: RUF022 (as one reads it)
 
 
 def __getattr__(name: str) -> Any:

@@ -19,7 +19,7 @@ from onebeat.core.recurrence import zone
 from onebeat.dispatch.base import Message
 from onebeat.engine.messages import DUE_HEADER, RUN_HEADER
 from onebeat.models import Beat, Change, Occurrence, TaskState
-from onebeat.store import beats, glance, sweep
+from onebeat.store import beats, glance, hints, rows, sweep
 from onebeat.testing import timeline
 from onebeat.testing.moments import instant, span
 from onebeat.testing.scheduler import Died, Outbox, Scheduler
@@ -108,7 +108,7 @@ class Onebeat:
         self._note(f"the clock is set to {moment}")
         Change.objects.using(self._using).all().delete()
         TaskState.objects.using(self._using).all().delete()
-        self._sweep()
+        hints.changed_where(self._using, Change.Kind.TASK, rows.tasks(self._using))
         self._tick()
 
     def advance(self, duration: str | timedelta | None = None, /, **units: float) -> list[Sent]:

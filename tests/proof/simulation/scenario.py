@@ -1,0 +1,247 @@
+"""One run, drawn from a seed: who is there, what is wanted, what changes, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+from django.db import connection
+
+from onebeat.conf import Settings
+from onebeat.models import Occurrence
+from tests.proof.checker import check
+from tests.proof.history import Fault, Finding, History, Row, Terms, Trouble
+from tests.proof.simulation.crons import CHANGES
+from tests.proof.simulation.faulty import Hit, watched
+from tests.proof.simulation.wanted import Wanted
+from tests.proof.simulation.world import Scheduler, World, govern
+
+#: How long things go wrong, and how long everybody is left in peace afterwards.
+_TROUBLE = 20
+_PEACE = 20
+#: Workers are done with what they got last.
+_WORKERS = timedelta(seconds=20)
+POLL, AWAY, LEASE, LATE = 5.0, 10.0, 6.0, 20.0
+#: As they are written, and as the engine's tables are emptied between two runs.
+_TABLES = (
+    *("onebeat_occurrence", "onebeat_taskstate", "onebeat_change", "onebeat_beat", "onebeat_fact", "onebeat_outage"),
+    *("onebeat_lease", "onebeat_taskoptions", "onebeat_action", "django_celery_beat_periodictask"),
+    *("django_celery_beat_periodictasks", "django_celery_beat_intervalschedule"),
+    *("django_celery_beat_crontabschedule", "django_celery_beat_clockedschedule", "sqlite_sequence"),
+)
+
+
+def seconds(number: float) -> timedelta:
+    return timedelta(seconds=number)
+
+
+class Scenario:
+    """The run of one seed."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = rng = Random(seed)
+        middle = rng.choice(CHANGES)
+        batch = rng.choice([2, 5, 50])
+        #: Whether some changes come past the ORM; only the sweep sees those before their time.
+        self.by_sql = rng.random() < 0.2
+        settings = Settings(
+            poll_interval=POLL,
+            away_seconds=AWAY,
+            lease_seconds=LEASE,
+            late_seconds=LATE,
+            batch_size=batch,
+            flush_size=rng.choice([1, 3, 50]),
+            plain_below=rng.choice([2, 50]),
+            sweep_size=50 if self.by_sql else 0,
+            keep_days=0,
+            keep_failed_days=0,
+        )
+        self.world = World(middle - seconds(rng.uniform(2, 20)), rng, settings)
+        self.end = self.world.start + seconds(_TROUBLE + _PEACE)
+        self.tasks = [
+            Wanted(self.world, f"task {number}", middle, self.end + seconds(600)) for number in range(rng.randint(1, 4))
+        ]
+
+    def run(self) -> list[Finding]:
+        """Let it happen, and ask the checker."""
+        _empty()
+        world, rng = self.world, self.rng
+        govern(world)
+        for number in range(rng.choice([1, 1, 2, 2, 2, 3])):
+            host = Scheduler(world, f"s{number}", seconds(rng.choice([0, 0, 60, -60])))
+            began = rng.uniform(0, 2)
+            world.fault(Trouble.STOPPED, seconds(began), host.name)
+            world.at(world.start + seconds(began), host.step)
+            for _ in range(rng.choice([0, 1, 1, 2])):
+                host.hits.append(self._hit())
+            host.hits.sort(key=lambda hit: hit.boundary)
+        for task in self.tasks:
+            self._later(0, 8, lambda task=task: self._create(task))
+        for _ in range(rng.choice([0, 1, 2, 4])):
+            self._later(3, _TROUBLE, self._edit)
+        for _ in range(rng.choice([0, 0, 1, 2])):
+            self._outage()
+        with watched(world):
+            world.run(world.start + seconds(_TROUBLE))
+            for host in world.hosts:
+                host.hits.clear()
+            # A suspended one may come back later than that: it has its trouble first.
+            over = max([self.end - seconds(_PEACE), *(fault.ended for fault in world.faults)])
+            world.run(over + seconds(_PEACE))
+            ended = world.now
+            for host in world.hosts:
+                host.leave()
+            world.run(ended + _WORKERS)
+        return check(self.history(ended))
+
+    def history(self, ended: datetime) -> History:
+        """What was wanted, what went wrong, what happened."""
+        settings, world = self.world.settings, self.world
+        terms = Terms(settings.batch_size, seconds(LEASE), seconds(AWAY), seconds(LATE), seconds(POLL + 1.5))
+        return History(
+            {task.name: task.reigns for task in self.tasks if task.reigns},
+            world.start,
+            ended,
+            _ledger(),
+            world.broker.arrivals,
+            world.faults,
+            world.executions,
+            [host.name for host in world.hosts],
+            terms,
+        )
+
+    # -- what goes wrong ----------------------------------------------------------------------------------------------
+
+    def _later(self, first: float, last: float, what: Callable[[], None]) -> None:
+        self.world.at(self.world.start + seconds(self.rng.uniform(first, last)), what)
+
+    def _hit(self) -> Hit:
+        action = self.rng.choice(["crash", "crash", "error", "error", "commit", "suspend", "lost"])
+        lasts = {"crash": self.rng.choice([0.5, 5, 15]), "suspend": self.rng.choice([1, 7, 11, 20])}
+        # There are far more statements than steps at which messages are in flight or about to be.
+        aims = {
+            "crash": ["", "", "step", "after message", "after commit"],
+            "suspend": ["", "step", "step", "before message"],
+        }
+        only = self.rng.choice(aims.get(action, [""]))
+        return Hit(self.rng.randint(1 if only else 10, 200), action, seconds(lasts.get(action, 0)), only)
+
+    def _outage(self) -> None:
+        """The broker or the database is not itself for a while, for all."""
+        world, broker = self.world, self.world.broker
+        lasts = seconds(self.rng.choice([1, 5, 11, 45]))
+        name = f"task {self.rng.randrange(len(self.tasks))}"
+
+        def away(on: bool) -> None:
+            broker.away = on
+
+        def full(on: bool) -> None:
+            broker.full = on
+
+        def database(on: bool) -> None:
+            world.database_away = on
+
+        def slow(on: bool) -> None:
+            broker.takes = seconds(0.7) if on else seconds(0)
+
+        def refuses(on: bool) -> None:
+            (broker.refuses.add if on else broker.refuses.discard)(name)
+
+        def defers(on: bool) -> None:
+            (broker.defers.add if on else broker.defers.discard)(name)
+
+        kinds: dict[Callable[[bool], None], Trouble] = {
+            away: Trouble.BROKER, full: Trouble.BROKER, database: Trouble.DATABASE, slow: Trouble.SUSPEND,
+            refuses: Trouble.REFUSAL, defers: Trouble.REFUSAL,
+        }  # fmt: skip
+        switch = self.rng.choice(list(kinds))
+
+        def begin() -> None:
+            world.tell(f"{switch.__name__} for {lasts.total_seconds()} s")
+            world.faults.append(Fault(kinds[switch], world.now, world.now + lasts))
+            switch(True)
+
+        start = self.rng.uniform(4, _TROUBLE - 5)
+        self.world.at(self.world.start + seconds(start), begin)
+        self.world.at(self.world.start + seconds(start) + lasts, lambda: switch(False))
+
+    # -- what people do -----------------------------------------------------------------------------------------------
+
+    def _schedule(self) -> tuple[Any, ...]:
+        rng, now = self.rng, self.world.now
+        near = now.astimezone(UTC)
+        kinds = [
+            ("every", rng.choice([3, 5, 7, 20])),
+            ("every", rng.choice([3, 5, 7, 20])),
+            ("cron", *rng.choice([("*", "*"), ("0-59", "0-23"), ("*/2", "*"), ("0", "*"), ("0", "3"), ("0-5", "1-3")])),
+            ("at", _whole(near + seconds(rng.uniform(-2, 15)))),
+        ]
+        return rng.choice(kinds)
+
+    def _create(self, task: Wanted) -> None:
+        rng = self.rng
+        options: dict[str, Any] = {"missed": rng.choice(["latest", "latest", "skip", "all"])}
+        if rng.random() < 0.2:
+            options["grace_seconds"] = rng.choice([5, 15])
+        if rng.random() < 0.2:
+            options["jitter_seconds"] = rng.choice([1, 4])
+        if rng.random() < 0.25:
+            options["overlap"] = "skip"
+        fields: dict[str, Any] = {}
+        schedule = self._schedule()
+        if rng.random() < 0.15:
+            fields["expires"] = _whole(self.world.now + seconds(rng.uniform(5, 30)))
+        if schedule[0] != "at" and rng.random() < 0.2:
+            fields["one_off"] = True
+        task.create(schedule, options if rng.random() < 0.7 else {}, **fields)
+
+    def _edit(self) -> None:
+        rng = self.rng
+        there = [task for task in self.tasks if task.reigns and not task.gone]
+        if not there:
+            return
+        task = rng.choice(there)
+        now = task.reigns[-1]
+        edits: list[Callable[[], None]] = [
+            lambda: task.change(self._schedule()),
+            lambda: task.enable(not now.enabled),
+            lambda: task.enable(not now.enabled),
+            lambda: task.policy(missed=rng.choice(["latest", "skip", "all"])),
+            lambda: task.policy(paused=not now.paused),
+            task.save,
+            task.delete,
+        ]
+        if self.by_sql:
+            edits = [lambda: task.spoil(not now.broken), task.disable_by_sql]
+        rng.choice(edits)()
+
+
+def _whole(instant: datetime) -> datetime:
+    return instant.replace(microsecond=0)
+
+
+def _empty() -> None:
+    with connection.cursor() as cursor:
+        for table in _TABLES:
+            cursor.execute(f"DELETE FROM {table}")
+
+
+def _ledger() -> list[Row]:
+    return [
+        Row(
+            task=row.task_name,
+            due_at=row.due_at,
+            state=str(row.state),
+            reason=row.reason,
+            through=row.through,
+            into=row.into_at,
+            message_id=str(row.celery_task_id),
+            decided_at=row.decided_at,
+            sent_at=row.sent_at,
+            claims=max(row.claims, 0 if row.beat_id is None else 1),  # a claim that was given back is not counted
+            run=row.run,
+        )
+        for row in Occurrence.objects.order_by("due_at", "id")
+    ]

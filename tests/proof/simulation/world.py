@@ -1,0 +1,198 @@
+"""Schedulers, workers, people and faults on one simulated clock: one thing at a time, in an order that a seed decides.
+
+The engine, its loop and its SQL are the real ones, on SQLite. Whoever stands still (a suspended process, a slow broker)
+lets the others go on inside of its own step, so that they come in between any two statements of it.
+"""
+
+from __future__ import annotations
+
+import heapq
+import itertools
+import secrets
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from random import Random
+
+from django.db import connection
+
+from onebeat.conf import Settings
+from onebeat.core import clock
+from onebeat.engine.loop import Loop
+from onebeat.engine.stop import Stop
+from onebeat.engine.tick import Engine
+from onebeat.store import migrated, outcomes, vendors
+from tests.proof.history import NOTHING, Arrival, Execution, Fault, Trouble
+from tests.proof.simulation.broker import Broker, Host, Link, Lost
+from tests.proof.simulation.faulty import Died, Hit, failure
+
+_KINDS = {
+    "crash": Trouble.CRASH,
+    "error": Trouble.DATABASE,
+    "commit": Trouble.COMMIT,
+    "suspend": Trouble.SUSPEND,
+    "lost": Trouble.BROKER,
+}
+
+
+class World:
+    """Everything that happens in one run. `now` is the database's clock."""
+
+    def __init__(self, start: datetime, rng: Random, settings: Settings) -> None:
+        self.now = self.start = start
+        self.rng = rng
+        self.settings = settings
+        self.broker = Broker(self._deliver)
+        self.hosts: list[Scheduler] = []
+        self.faults: list[Fault] = []
+        self.executions: list[Execution] = []
+        #: Whose code runs; None: a person's or a worker's.
+        self.current: Scheduler | None = None
+        self.database_away = False
+        #: One line for each thing that happened.
+        self.story: list[str] = []
+        #: How many stand in the middle of a step of theirs while others go on.
+        self.standing = 0
+        self._events: list[tuple[datetime, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+
+    def at(self, when: datetime, what: Callable[[], None]) -> None:
+        """Something to do at an instant, or as soon as there is time for it."""
+        heapq.heappush(self._events, (when, next(self._order), what))
+
+    def run(self, until: datetime) -> None:
+        """Let everything happen that is to happen before `until`."""
+        while self._events and self._events[0][0] <= until:
+            when, _, what = heapq.heappop(self._events)
+            self.move(max(self.now, when))
+            before, self.current = self.current, None
+            try:
+                what()
+            finally:
+                self.current = before
+        self.move(until)
+
+    def move(self, instant: datetime) -> None:
+        self.now = max(self.now, instant)
+        clock.move(self.now)
+
+    def boundary(self, kind: str) -> None:
+        if self.current is not None:
+            self.current.boundary(kind)
+
+    def shared(self) -> bool:
+        return self.standing > 0
+
+    def tell(self, text: str) -> None:
+        who = f"{self.current.name}: " if self.current else ""
+        self.story.append(f"{(self.now - self.start).total_seconds():9.3f} {who}{text}")
+
+    def fault(self, kind: Trouble, lasts: timedelta, scheduler: str = "", **more: bool) -> None:
+        self.faults.append(Fault(kind, self.now, self.now + lasts, scheduler, **more))
+
+    def _deliver(self, key: int, one: Arrival) -> None:
+        """A worker takes each message after a while, guarded."""
+        self.tell(f"message of {one.task} for {one.due_at}")
+        takes = timedelta(seconds=self.rng.choice([0.1, 0.5, 2, 12]))
+        attempt = outcomes.Attempt(key, one.due_at, one.run, 0)
+
+        def begin() -> None:
+            token = secrets.randbits(62)
+            if outcomes.begin("default", attempt, token, "worker").verdict != outcomes.Verdict.COPY:
+                self.executions.append(Execution(one.task, one.due_at, self.now, self.now + takes, 0, one.run))
+                self.at(self.now + takes, lambda: end(token))
+
+        def end(token: int) -> None:
+            outcomes.end("default", attempt, token, outcomes.Outcome.SUCCESS)
+
+        self.at(self.now + timedelta(seconds=self.rng.choice([0, 0.05, 1])), begin)
+
+
+class Scheduler(Host):
+    """A host with one scheduler process, which is started again when it dies."""
+
+    def __init__(self, world: World, name: str, offset: timedelta) -> None:
+        self.world = world
+        self.name = name
+        self.offset = offset
+        self.hits: list[Hit] = []
+        self.passed = 0
+        self.stopped = False
+        self._boot()
+        world.hosts.append(self)
+
+    def _boot(self) -> None:
+        settings = self.world.settings
+        engine = Engine(Link(self.world.broker, self, settings.plain_below), settings, at=self._came_to)
+        self.in_flight = False
+        self.loop = Loop(engine, Stop())
+
+    def _came_to(self, step: str) -> None:
+        self.boundary("step")
+        self.in_flight = self.in_flight and step != "settled"
+
+    def now(self) -> datetime:
+        return self.world.now
+
+    def step(self) -> None:
+        """One tick, and the next one is to come when it says."""
+        if self.stopped:
+            return
+        before, self.world.current = self.world.current, self
+        delay = timedelta(seconds=1)
+        try:
+            delay = timedelta(seconds=self.loop.tick())
+        except Died:
+            connection.close()  # what it had not committed is gone
+            delay = self._away
+            self._boot()
+        finally:
+            self.world.current = before
+        self.world.at(self.world.now + delay, self.step)
+
+    def leave(self) -> None:
+        """Stop in good order."""
+        self.stopped = True
+        before, self.world.current = self.world.current, self
+        try:
+            self.loop.close()
+        finally:
+            self.world.current = before
+
+    def waits(self, duration: timedelta) -> None:
+        """Stand still while the others go on."""
+        self.world.standing += 1
+        try:
+            self.world.run(self.world.now + duration)
+        finally:
+            self.world.standing -= 1
+
+    def boundary(self, kind: str) -> None:
+        self.passed += 1
+        if self.world.database_away and (kind.endswith("statement") or kind == "before commit"):
+            raise failure(kind)
+        if self.stopped or not self.hits or self.passed < self.hits[0].boundary or not self.hits[0].fits(kind):
+            return
+        hit = self.hits.pop(0)
+        self.world.tell(f"{hit.action} {kind} ({self.passed})")
+        brief = hit.action in ("error", "commit", "lost")
+        self.world.fault(_KINDS[hit.action], hit.lasts, self.name, brief=brief, in_flight=self.in_flight)
+        match hit.action:
+            case "crash":
+                self._away = hit.lasts
+                raise Died
+            case "suspend":
+                self.waits(hit.lasts)
+            case "lost":
+                raise Lost
+            case _:
+                raise failure(kind)
+
+
+def govern(world: World) -> None:
+    """Make all that ask for the time in this process ask `world`: hosts get their own clock, the database has one."""
+    clock.host_now = lambda: world.now + (world.current.offset if world.current else NOTHING)  # type: ignore[assignment]
+    clock.monotonic = lambda: (world.now - world.start).total_seconds() + 1000.0  # type: ignore[assignment]
+    clock.pause = lambda seconds: None  # type: ignore[assignment]
+    migrated.lacking = lambda using: []  # it is, and a look at each table costs more than a run
+    vendors.now = lambda using: world.now  # type: ignore[assignment]
+    vendors.clock_sql = lambda using: ("%s", [vendors.to_column("sqlite", world.now)])  # type: ignore[assignment]
