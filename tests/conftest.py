@@ -43,6 +43,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin first, so that no worker is left alone with one at the end."""
+    if os.environ.get("ONEBEAT_TEST_ALL") != "1":
+        for item in items:
+            if item.get_closest_marker("long"):
+                item.add_marker(pytest.mark.skip(reason="NOT RUN: takes minutes; ONEBEAT_TEST_ALL=1 runs it"))
     long = {item.path for item in items if any(item.get_closest_marker(name) for name in ("slow", "concurrency"))}
     items.sort(key=lambda item: item.path not in long)
 

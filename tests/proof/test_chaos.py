@@ -12,7 +12,7 @@ from tests.proof.chaos import side_by_side
 from tests.proof.scripts import SCRIPTS
 from tests.scratch import Templates
 
-pytestmark = [pytest.mark.concurrency, pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(290)]
+pytestmark = [pytest.mark.concurrency, pytest.mark.broker, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(600)]
 
 CELLS = {
     "killed at each point": Place("sqlite", "redis", 1),

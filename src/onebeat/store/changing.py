@@ -7,7 +7,7 @@ until this transaction ends. What decides is read under these locks, so that an 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, cast
 
@@ -91,7 +91,7 @@ def cancel(using: str, found: Found, detail: str, now: datetime) -> bool:
         return True
     if found.state not in ("waiting", "quarantined"):
         return False
-    named = replace(definitions.gone(found.task.pk), name=found.task.name)  # an old snapshot may not show the task
+    named = definitions.gone(found.task.pk, found.task.name)  # an old snapshot may not show the task
     ledger.skip(using, [ledger.Skipped(named, catchup.Skip(found.at, found.at, CANCELLED), detail)], now)
     PeriodicTask.objects.using(using).filter(pk=found.task.pk).update(enabled=False)
     return True

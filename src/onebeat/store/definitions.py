@@ -256,9 +256,9 @@ def _definition(row: Sequence[Any]) -> Definition:
     return one
 
 
-def gone(key: int) -> Definition:
-    """What is left of a task that was deleted: its key."""
-    return _broken(key, "", "the task is gone")
+def gone(key: int, name: str) -> Definition:
+    """What is left of a task that was deleted: its key, and the name that the ledger knows it by."""
+    return _broken(key, name, "the task is gone")
 
 
 def _broken(key: int, name: str, reason: str) -> Definition:

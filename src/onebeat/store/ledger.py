@@ -155,6 +155,12 @@ def running(using: str, keys: Iterable[int]) -> dict[int, tuple[datetime, dateti
     return {pk: (due_at, sent_at or decided_at) for pk, due_at, sent_at, decided_at in found}
 
 
+def last_name(using: str, task: int) -> str:
+    """The name of a task that is gone, as the ledger last had it; empty if it has none."""
+    rows = Occurrence.objects.using(using).filter(task_id=task).order_by("-due_at")
+    return rows.values_list("task_name", flat=True).first() or ""
+
+
 def newest(using: str, task: int) -> datetime | None:
     """The newest nominal time of a task that the ledger speaks of."""
     row = Occurrence.objects.using(using).filter(task_id=task, run=0).order_by("-due_at").first()

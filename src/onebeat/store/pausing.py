@@ -170,7 +170,7 @@ def skip(using: str, task: int, at: datetime, why: str, by: str, now: datetime) 
     Raises `ValueError` if the schedule has no such time, naming the next one, or if the task cannot be planned.
     """
     state = states.hold(using, [task]).get(task)
-    definition = definitions.fetch(using, [task]).get(task) or definitions.gone(task)
+    definition = definitions.fetch(using, [task]).get(task) or definitions.gone(task, "")
     if definition.broken:
         raise BadDefinition(definition.broken)
     recurrence = definition.check(state.anchor if state else plan.noticed(using, [definition], now)[task].first)

@@ -115,9 +115,8 @@ def forget(using: str, gone: Iterable[State], now: datetime) -> None:
         assert state.due_at is not None
         # Whatever else it named until now: the rule has gone with it.
         through = state.due_at if state.copied[COPIED.index("one_off")] else now
-        skips.append(
-            ledger.Skipped(definitions.gone(state.task), Skip(state.due_at, through, "cancelled"), "the task is gone")
-        )
+        task = definitions.gone(state.task, ledger.last_name(using, state.task))
+        skips.append(ledger.Skipped(task, Skip(state.due_at, through, "cancelled"), "the task is gone"))
     ledger.skip(using, skips, now)
     states.delete(using, [state.task for state in gone])
 
