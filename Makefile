@@ -53,7 +53,7 @@ test: .venv/installed
 	for db in $$ONEBEAT_TEST_DATABASES; do \
 		test $$db = sqlite && continue; \
 		echo "onebeat tests: those in this process (marked django_db), on $$db"; \
-		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest $(XDIST) -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
+		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest $(XDIST) --ignore tests/admin -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
 			test $$? = 5 || failed=1; \
 	done; \
 	echo "onebeat tests: all of them; those in this process on sqlite"; \
@@ -105,7 +105,7 @@ test-releases: .venv/installed
 	@ONEBEAT_TEST_RELEASES=all $(BIN)/python -m tests.services $(BIN)/python -m pytest tests/takeover/releases $(PYTEST_ARGS)
 
 test-clients: .venv/installed
-	@$(BIN)/python -m tests.services $(BIN)/python -m pytest tests/test_switch_clients.py $(PYTEST_ARGS)
+	@ONEBEAT_TEST_ALL=1 $(BIN)/python -m tests.services $(BIN)/python -m pytest tests/test_switch_clients.py $(PYTEST_ARGS)
 
 # With the oldest Python we support: what is locked for it installs on the newer ones too.
 lock:

@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if item.get_closest_marker("long"):
                 item.add_marker(pytest.mark.skip(reason="NOT RUN: takes minutes; ONEBEAT_TEST_ALL=1 runs it"))
     long = {item.path for item in items if any(item.get_closest_marker(name) for name in ("slow", "concurrency"))}
-    items.sort(key=lambda item: item.path not in long)
+    items.sort(key=lambda item: (item.path not in long, "takeover" not in item.path.parts))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -48,6 +48,7 @@ def site(tmp_path: Path) -> Site:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_add_ons_go_there_and_back(site: Site) -> None:
     site.run("python manage.py migrate --verbosity=0")
     assert stored(site) == TWO

@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.concurrency, pytest.mark.slow]
 
 CLIENTS, SERVER_CONNECTIONS = 12, 2
 #: As many as it takes for each way to be taken inside of a transaction too.
-ROUNDS = 8
+ROUNDS = 4
 PLACE = Place("postgresql", "redis", 3)
 ONE_OFFS, SECONDS = 200, 4
 

@@ -69,7 +69,7 @@ def test_a_signal_ends_an_idle_scheduler(templates: Templates, spawn: Spawn) -> 
 
 def test_a_signal_ends_a_busy_scheduler(templates: Templates, spawn: Spawn) -> None:
     """In the middle of 2,000 messages, of which none is lost and none is sent twice."""
-    places = Place("postgresql", "redis", 4), Place("mariadb", "rabbitmq", 2), Place("sqlite", "redis", 2)
+    places = Place("postgresql", "redis", 4), Place("mariadb", "rabbitmq", 2)
     with fleets(templates, spawn, *places) as found:
         for fleet in found:
             start_each(fleet)
