@@ -8,6 +8,8 @@ PYTEST_ARGS ?=
 MARK ?=
 # Many tests wait for processes: four files at a time, also on two cores. Long ones first (tests/conftest.py).
 WORKERS ?= 4
+# What is repeated in this process on every database: what writes and locks.
+ON_EACH := tests/engine tests/contract tests/verbs tests/concurrency
 XDIST := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CODE := $(wildcard src tests examples benchmarks docs/reference/build.py)
 LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
@@ -20,7 +22,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
 	@echo 'make demo-admin   the same with the admin to look at'
-	@echo 'make test         all tests, on every database and broker found here'
+	@echo 'make test         the tests, on every database and broker found here; ONEBEAT_TEST_ALL=1: those of minutes too'
 	@echo 'make lint         ruff, mypy, import contracts'
 	@echo 'make typing       pyright on what users see (make lint has mypy on it)'
 	@echo 'make bench        the benchmark; SHORT=1 for a few minutes of it, SIZES=10000 for at most so many tasks'
@@ -53,7 +55,7 @@ test: .venv/installed
 	for db in $$ONEBEAT_TEST_DATABASES; do \
 		test $$db = sqlite && continue; \
 		echo "onebeat tests: those in this process (marked django_db), on $$db"; \
-		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest $(XDIST) --ignore tests/admin -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
+		ONEBEAT_TEST_DB=$$db $(BIN)/python -m pytest $(XDIST) $(ON_EACH) -m "django_db $(if $(MARK),and ($(MARK)))" $(PYTEST_ARGS) || \
 			test $$? = 5 || failed=1; \
 	done; \
 	echo "onebeat tests: all of them; those in this process on sqlite"; \

@@ -18,6 +18,9 @@ from tests.processes import ROOT, environment, eventually, processes, run_python
 from tests.project.tasks import read_log
 from tests.scratch import Post, Scratch
 
+#: They test the tests.
+pytestmark = pytest.mark.long
+
 
 def answers(port: int) -> bool:
     with socket.socket() as client:

@@ -15,7 +15,7 @@ from tests.scratch import Scratch
 pytestmark = pytest.mark.concurrency
 
 PROCESSES = 100
-ROUNDS = 4
+ROUNDS = 2
 
 
 def race(index: int) -> dict[str, list[Any]]:

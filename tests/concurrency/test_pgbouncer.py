@@ -19,7 +19,7 @@ from tests.engine.fleet import LIMIT, Fleet, Place, Spawn, disable, fleets, make
 from tests.processes import eventually, manage, processes, run_python
 from tests.scratch import Scratch, Templates
 
-pytestmark = [pytest.mark.concurrency, pytest.mark.slow]
+pytestmark = [pytest.mark.concurrency, pytest.mark.slow, pytest.mark.long]
 
 CLIENTS, SERVER_CONNECTIONS = 12, 2
 #: As many as it takes for each way to be taken inside of a transaction too.

@@ -11,7 +11,7 @@ from tests.engine.fleet import LIMIT, Place, Spawn, disable, fleets, make_every_
 from tests.processes import eventually
 from tests.scratch import Templates
 
-pytestmark = [pytest.mark.concurrency, pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(200)]
+pytestmark = [pytest.mark.concurrency, pytest.mark.broker, pytest.mark.slow, pytest.mark.long, pytest.mark.timeout(200)]
 
 SKEW = timedelta(seconds=60)
 

@@ -13,7 +13,7 @@ import pytest
 
 from tests.processes import ROOT
 
-SEEDS = int(os.environ.get("ONEBEAT_SIMULATION_SEEDS", "40"))
+SEEDS = int(os.environ.get("ONEBEAT_SIMULATION_SEEDS", "20"))
 
 
 @pytest.mark.slow
