@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import redis
 from celery import Celery, Task, signals
+from kombu import Producer
 
 from onebeat.dispatch.base import Accepted, Message, Refused
 from onebeat.dispatch.celery import CeleryDispatcher
@@ -74,6 +75,8 @@ def post() -> Iterator[Post]:
 @pytest.fixture
 def filled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The ids of the messages that were filled in."""
+    if not hasattr(Producer, "batch"):
+        pytest.skip("kombu has no batches before 5.7, and without them every message goes through Celery")
     seen: list[str] = []
     publish = Kind.publish
 
