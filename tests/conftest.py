@@ -40,12 +40,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("broker", found_brokers, ids=[each.name for each in found_brokers], indirect=True)
 
 
+#: Files that take a minute for each database: on PostgreSQL each time, elsewhere when they are asked for.
+ONE_DATABASE = ("test_once_race", "test_time_settings", "test_merge_state")
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin first, so that no worker is left alone with one at the end."""
     if os.environ.get("ONEBEAT_TEST_ALL") != "1":
         for item in items:
-            if item.get_closest_marker("long"):
+            slow_there = item.path.stem in ONE_DATABASE and any(name in item.name for name in ("mariadb", "sqlite"))
+            if item.get_closest_marker("long") or slow_there:
                 item.add_marker(pytest.mark.skip(reason="NOT RUN: takes minutes; ONEBEAT_TEST_ALL=1 runs it"))
     long = {item.path for item in items if any(item.get_closest_marker(name) for name in ("slow", "concurrency"))}
     items.sort(key=lambda item: (item.path not in long, "takeover" not in item.path.parts))
