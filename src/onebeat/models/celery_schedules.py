@@ -10,6 +10,8 @@ from typing import Any
 from celery import schedules
 from celery.utils.time import maybe_make_aware
 
+from onebeat.core import clock
+
 #: Seconds that stand for "never" in an answer of `is_due`.
 NEVER_CHECK_TIMEOUT = 100_000_000
 
@@ -42,7 +44,7 @@ class TzAwareCrontab(_Crontab):  # type: ignore[misc]
 
     def nowfunc(self) -> datetime:
         """The present instant in the zone."""
-        return datetime.now(self.tz)
+        return clock.host_now().astimezone(self.tz)
 
     def is_due(self, last_run_at: datetime) -> Any:
         """`(is_due, seconds until it is worth asking again)`. Celery goes by the wall clock of what it is given."""

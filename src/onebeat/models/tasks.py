@@ -7,13 +7,13 @@ from typing import Any, cast
 
 from django.core.validators import MaxValueValidator
 from django.db import models, router, transaction
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.core import clock
 from onebeat.models import fields, rules
 from onebeat.models.deletion import tell, with_its_one_task
 from onebeat.models.edits import SAVE_ARGUMENTS, for_form
-from onebeat.models.instants import to_utc
+from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.querysets import UNPLANNED, PeriodicTaskQuerySet
 from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.store import hints
@@ -221,9 +221,9 @@ class PeriodicTasks(models.Model):
             cls.update_changed()
 
     @classmethod
-    def update_changed(cls, **kwargs: Any) -> None:
+    def update_changed(cls, *, using: str | None = None, **kwargs: Any) -> None:
         """Move `last_update` to now. Kept for code that calls it; nothing in onebeat waits for it."""
-        cls.objects.update_or_create(ident=1, defaults={"last_update": timezone.now()})
+        cls.objects.using(using).update_or_create(ident=1, defaults={"last_update": from_utc(clock.host_now())})
 
     @classmethod
     def last_change(cls) -> Any:

@@ -15,7 +15,6 @@ from django.db.models import F
 from django.db.models.functions import Least
 
 from onebeat.core import catchup
-from onebeat.core.recurrence import Recurrence
 from onebeat.models import Occurrence
 from onebeat.store import byhand, definitions, ledger, news, plan, policies, states, vendors
 from onebeat.store.batches import among
@@ -83,7 +82,7 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
             if definition is None:
                 gone.append(state)
                 continue
-            recurrence = _as_planned(definition, state)
+            recurrence = plan.as_planned(definition, state)
             if recurrence is None or state.due_at is None:
                 changed.append((definition, state))
                 continue
@@ -119,16 +118,6 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
         if changed:
             plan.again(using, changed, plan.noticed(using, [one for one, _ in changed], now), now)
     return batch
-
-
-def _as_planned(definition: Definition, state: State) -> Recurrence | None:
-    """The recurrence of a task that is still what its plan was made from and can be sent; None: plan it again."""
-    if definition.copied() != state.copied:
-        return None
-    try:
-        return definition.check(state.anchor)
-    except BadDefinition:
-        return None
 
 
 def lost(using: str, terms: Terms) -> Batch:

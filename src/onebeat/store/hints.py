@@ -14,7 +14,6 @@ from typing import Any
 from django.apps import apps
 from django.core.exceptions import EmptyResultSet
 from django.db import models
-from django.utils import timezone
 
 from onebeat.store import migrated, vendors
 
@@ -89,5 +88,5 @@ def deleted(using: str) -> None:
 
 
 def _tell_the_old_beat(using: str) -> None:
-    rows = apps.get_model(migrated.LABEL, "PeriodicTasks")._base_manager.using(using)
-    rows.update_or_create(ident=1, defaults={"last_update": timezone.now()})
+    tasks: Any = apps.get_model(migrated.LABEL, "PeriodicTasks")
+    tasks.update_changed(using=using)

@@ -95,7 +95,7 @@ def resume_all(using: str, catch_up: CatchUp, by: str, now: datetime) -> int:
 def _pass(using: str, definition: Definition, state: State, until: datetime, detail: str, now: datetime) -> State:
     """Record the times up to now of a task that is paused until then as skipped, as a scheduler would, and move its
     plan on."""
-    recurrence = as_planned(definition, state)
+    recurrence = plan.as_planned(definition, state)
     if recurrence is None or state.due_at is None or state.due_at > now or until <= now:
         return state
     policy = replace(definition.policy, paused_until=_FOR_EVER)
@@ -152,16 +152,6 @@ def _passed(
                     'catch_up="latest" runs the newest of them'
                 )
     return found
-
-
-def as_planned(definition: Definition, state: State) -> Recurrence | None:
-    """The recurrence of a task whose plan is up to its definition; None if a scheduler is still to plan it."""
-    if definition.copied() != state.copied:
-        return None
-    try:
-        return definition.check(state.anchor)
-    except BadDefinition:
-        return None
 
 
 def skip(using: str, task: int, at: datetime, why: str, by: str, now: datetime) -> bool:

@@ -231,6 +231,16 @@ def planned(definition: Definition, state: State | None, since: Since, now: date
         return quarantined(after, definition, f"it cannot be planned: {error!r}", state)
 
 
+def as_planned(definition: Definition, state: State) -> Recurrence | None:
+    """The recurrence of a task that is still what its plan was made from; None: it has to be planned first."""
+    if definition.copied() != state.copied:
+        return None
+    try:
+        return definition.check(state.anchor)
+    except BadDefinition:
+        return None
+
+
 def _first(
     definition: Definition,
     recurrence: Recurrence,
