@@ -52,3 +52,18 @@ def test_real_time_is_aware_and_measuring_goes_on_under_a_pin() -> None:
         begin = clock.monotonic()
         clock.pause(0.001)
         assert clock.monotonic() > begin
+
+
+def test_time_may_come_from_elsewhere() -> None:
+    """The host, the database, the stopwatch and the waiting, each by itself; a pin stands before the first two."""
+    waited: list[float] = []
+    later = NOON + timedelta(hours=1)
+    source = clock.Source(now=lambda: later, database=lambda: NOON, monotonic=lambda: 7.0, pause=waited.append)
+    with clock.using(source):
+        clock.pause(3)
+        assert (clock.host_now(), clock.database_now(), clock.monotonic(), waited) == (later, NOON, 7.0, [3])
+        with clock.pin(later + timedelta(days=1)):
+            assert clock.host_now() == clock.database_now() == later + timedelta(days=1)
+            assert clock.monotonic() == 7.0
+    assert clock.database_now() is None
+    assert clock.monotonic() != 7.0

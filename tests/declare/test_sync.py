@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -232,14 +233,18 @@ def test_a_person_may_put_the_older_version_back_at_once(still: None, code: Code
     assert code(one("t"), one("added")).turns == {"schedules": "older"}
 
 
-def test_a_scheduler_keeps_its_version_s_turn_and_says_so(
-    still: None, code: Code, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = [0.0]
-    monkeypatch.setattr(clock, "monotonic", lambda: real[0])
+@pytest.fixture
+def passed() -> Iterator[list[float]]:
+    """The seconds that have passed, to be set by the test."""
+    seconds = [0.0]
+    with clock.using(clock.Source(monotonic=lambda: seconds[0])):
+        yield seconds
+
+
+def test_a_scheduler_keeps_its_version_s_turn_and_says_so(still: None, code: Code, passed: list[float]) -> None:
 
     def later(seconds: float) -> None:
-        real[0] += seconds
+        passed[0] += seconds
         clock.move(clock.host_now() + timedelta(seconds=seconds))
 
     code(one("t"), one("added"), apply=False)  # declares, and stores nothing

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -368,9 +368,12 @@ def _skewed(seconds: float) -> None:
 
     from onebeat.core import clock
 
-    real, moved = clock.host_now, timedelta(seconds=seconds)
+    def ahead() -> datetime:
+        return datetime.now(UTC) + timedelta(seconds=seconds)
+
     time.time = lambda real=time.time: real() + seconds  # type: ignore[assignment, misc]
-    clock.host_now = timezone.now = lambda: real() + moved
+    timezone.now = ahead  # Django's own, for its automatic fields
+    clock.use(clock.Source(now=ahead))
     execute_from_command_line(["manage.py", "onebeat", "run"])
 
 

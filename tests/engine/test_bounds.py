@@ -12,6 +12,7 @@ from django.db import models
 
 from onebeat import conf
 from onebeat.conf import Settings
+from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER
 from onebeat.dispatch.base import Accepted, Deferred, Message, Outcome, Unsent
 from onebeat.engine.stop import Stop
@@ -159,10 +160,11 @@ def test_a_time_moved_away_and_back_runs(bench: Bench) -> None:
 
 
 def test_run_state_is_written_under_a_standing_backlog(bench: Bench) -> None:
-    bench.engine.settings = Settings(sweep_size=0, batch_size=1, run_state_seconds=1e-9)
+    bench.engine.settings = Settings(sweep_size=0, batch_size=1)
     PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(1)) for n in range(3)])
     bench.work(3)
-    bench.tick()
+    with clock.using(clock.Source(monotonic=lambda: 1.01 * bench.engine.settings.run_state_seconds)):
+        bench.tick()
     assert PeriodicTask.objects.filter(total_run_count__gt=0).exists()
 
 

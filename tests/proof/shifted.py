@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 VARIABLE = "ONEBEAT_PROOF_SHIFT"
 
@@ -28,11 +28,11 @@ def apply(host: timedelta = timedelta(0)) -> None:
         return
     vendors._CLOCK["postgresql"] = f"(clock_timestamp() + interval '{seconds} seconds') AT TIME ZONE 'UTC'"
     vendors._CLOCK["mysql"] = f"(UTC_TIMESTAMP(6) + INTERVAL {seconds:.6f} SECOND)"
-    real = clock.host_now
     sqlite = os.environ.get("ONEBEAT_TEST_DB", "").find("sqlite") >= 0
     ahead = shift() if sqlite else shift() + host
 
     def now() -> datetime:
-        return real() + ahead
+        return datetime.now(UTC) + ahead
 
-    clock.host_now = timezone.now = now
+    timezone.now = now  # Django's own, for its automatic fields
+    clock.use(clock.Source(now=now))

@@ -10,8 +10,9 @@ from django.utils import timezone
 from django.utils.timezone import is_aware
 from kombu.utils.imports import symbol_by_name
 
+from onebeat.core import clock
 from onebeat.models.celery_schedules import NEVER_CHECK_TIMEOUT
-from onebeat.models.instants import project_zone
+from onebeat.models.instants import from_utc, project_zone
 
 __all__ = [
     "NEVER_CHECK_TIMEOUT",
@@ -39,13 +40,13 @@ def make_aware(value: datetime) -> datetime:
 def now() -> datetime:
     """The present instant as people's columns hold one; aware unless DJANGO_CELERY_BEAT_TZ_AWARE is off."""
     if getattr(settings, "DJANGO_CELERY_BEAT_TZ_AWARE", True):
-        return now_localtime(timezone.now())
-    return timezone.now()
+        return now_localtime(from_utc(clock.host_now()))
+    return from_utc(clock.host_now())
 
 
 def aware_now() -> datetime:
     """The present instant, aware: in UTC with USE_TZ, in TIME_ZONE without."""
-    return datetime.now(UTC if settings.USE_TZ else project_zone())
+    return clock.host_now().astimezone(UTC if settings.USE_TZ else project_zone())
 
 
 def is_database_scheduler(scheduler: Any) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.core.management.base import CommandError
-from django.utils.timezone import now
 
 _TABLES = (
     "The tables onebeat_* are left as they are, and disturb nobody. To take them away as well, with all that they "
@@ -72,11 +71,12 @@ def _summed(batches: Iterable[list[Any]], disable: bool) -> dict[str, Any]:
 def _recorded(database: str, found: dict[str, Any], *, keep: bool) -> list[dict[str, Any]]:
     """The tasks that were disabled before, with why and when; `keep`: those of this time are added to the record."""
     from onebeat.models import Fact
+    from onebeat.store import vendors
 
     facts = Fact.objects.using(database)
     row = facts.filter(name=_RECORD).first()
     record: list[dict[str, Any]] = json.loads(row.value) if row else []
-    new = [{**one, "at": now().isoformat()} for one in found["wrong"] if one["disabled"]]
+    new = [{**one, "at": vendors.now(database).isoformat()} for one in found["wrong"] if one["disabled"]]
     if keep and new:
         more = [{key: one[key] for key in ("id", "name", "why", "at")} for one in new]
         facts.update_or_create(name=_RECORD, defaults={"value": json.dumps(record + more)})

@@ -83,21 +83,28 @@ def from_column(value: Any) -> datetime | None:
     return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
 
 
+def _told(using: str) -> datetime | None:
+    """The present instant where the database is not to be asked: SQLite has no clock but the host's, and a test may
+    give another; None: ask.
+    """
+    told = clock.database_now()
+    return clock.host_now() if told is None and connection(using).vendor not in _CLOCK else told
+
+
 def clock_sql(using: str) -> tuple[str, list[Any]]:
     """A SQL expression for the database's present instant (SQLite: this host's), with its parameters.
 
-    The real clock and never the start of the transaction. A pinned clock takes its place.
+    The real clock and never the start of the transaction.
     """
-    vendor = connection(using).vendor
-    if vendor not in _CLOCK or clock.pinned() is not None:
-        return "%s", [to_column(vendor, clock.host_now())]
-    return _CLOCK[vendor], []
+    vendor, told = connection(using).vendor, _told(using)
+    return (_CLOCK[vendor], []) if told is None else ("%s", [to_column(vendor, told)])
 
 
 def now(using: str) -> datetime:
     """The present instant by the database's clock."""
-    if connection(using).vendor not in _CLOCK or clock.pinned() is not None:
-        return clock.host_now()
+    told = _told(using)
+    if told is not None:
+        return told
     sql, params = clock_sql(using)
     with connection(using).cursor() as cursor:
         cursor.execute(f"SELECT {sql}", params)

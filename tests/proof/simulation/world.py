@@ -20,7 +20,7 @@ from onebeat.core import clock
 from onebeat.engine.loop import Loop
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
-from onebeat.store import migrated, outcomes, vendors
+from onebeat.store import migrated, outcomes
 from tests.proof.history import NOTHING, Arrival, Execution, Fault, Trouble
 from tests.proof.simulation.broker import Broker, Host, Link, Lost
 from tests.proof.simulation.faulty import Died, Hit, failure
@@ -190,9 +190,12 @@ class Scheduler(Host):
 
 def govern(world: World) -> None:
     """Make all that ask for the time in this process ask `world`: hosts get their own clock, the database has one."""
-    clock.host_now = lambda: world.now + (world.current.offset if world.current else NOTHING)  # type: ignore[assignment]
-    clock.monotonic = lambda: (world.now - world.start).total_seconds() + 1000.0  # type: ignore[assignment]
-    clock.pause = lambda seconds: None  # type: ignore[assignment]
+    clock.use(
+        clock.Source(
+            now=lambda: world.now + (world.current.offset if world.current else NOTHING),
+            database=lambda: world.now,
+            monotonic=lambda: (world.now - world.start).total_seconds() + 1000.0,
+            pause=lambda seconds: None,
+        )
+    )
     migrated.lacking = lambda using: []  # it is, and a look at each table costs more than a run
-    vendors.now = lambda using: world.now  # type: ignore[assignment]
-    vendors.clock_sql = lambda using: ("%s", [vendors.to_column("sqlite", world.now)])  # type: ignore[assignment]
