@@ -7,18 +7,15 @@ are found, and tests/processes.py for running code in other processes.
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from tests import services
-from tests.processes import ROOT, environment
+from tests.processes import spawning
 from tests.scratch import Post, Scratch, Templates
 
 
@@ -40,20 +37,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("broker", found_brokers, ids=[each.name for each in found_brokers], indirect=True)
 
 
-#: Files that take a minute for each database: on PostgreSQL each time, elsewhere when they are asked for.
-ONE_DATABASE = ("test_once_race", "test_time_settings", "test_merge_state")
-
-
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files that take long begin first, so that no worker is left alone with one at the end."""
     if os.environ.get("ONEBEAT_TEST_ALL") != "1":
         for item in items:
-            slow_there = item.path.stem in ONE_DATABASE and any(name in item.name for name in ("mariadb", "sqlite"))
-            if item.get_closest_marker("long") or slow_there:
+            long = item.get_closest_marker("long")
+            if long and (not long.args or any(name in item.name for name in long.args)):
                 item.add_marker(pytest.mark.skip(reason="NOT RUN: takes minutes; ONEBEAT_TEST_ALL=1 runs it"))
-    long = {item.path for item in items if any(item.get_closest_marker(name) for name in ("slow", "concurrency"))}
-    items.sort(key=lambda item: (item.path not in long, "takeover" not in item.path.parts))
+    first = {item.path for item in items if any(item.get_closest_marker(name) for name in ("slow", "concurrency"))}
+    items.sort(key=lambda item: (item.path not in first, "takeover" not in item.path.parts))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
@@ -93,27 +86,6 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Post]:
 
 @pytest.fixture
 def spawn(tmp_path: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
-    """Starts `python *args` in the background, with the given environment. It is killed after the test.
-
-    Its output goes to tmp_path / "spawn-<number>.log", numbered from 0.
-    """
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(env: dict[str, str], *args: str) -> subprocess.Popen[bytes]:
-        with (tmp_path / f"spawn-{len(started)}.log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, *args],
-                env=environment(env),
-                cwd=ROOT,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        started.append(process)
-        return process
-
-    yield start
-    for process in started:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    """Starts `python *args` in the background, with the given environment. It is killed after the test."""
+    with spawning(tmp_path) as start:
+        yield start

@@ -18,7 +18,8 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -77,6 +78,36 @@ def manage(env: Mapping[str, str], *args: str, limit_seconds: float = 120) -> st
     if done.returncode:
         pytest.fail(f"manage.py {' '.join(args)} exited with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
+
+
+@contextmanager
+def spawning(folder: Path) -> Iterator[Callable[..., subprocess.Popen[bytes]]]:
+    """Starts `python *args` in the background, with the given environment. What is left is killed at the end.
+
+    Its output goes to folder / "spawn-<number>.log", numbered from 0.
+    """
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(env: Mapping[str, str], *args: str) -> subprocess.Popen[bytes]:
+        with (folder / f"spawn-{len(started)}.log").open("wb") as log:
+            process = subprocess.Popen(
+                [sys.executable, *args],
+                env=environment(env),
+                cwd=ROOT,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        started.append(process)
+        return process
+
+    try:
+        yield start
+    finally:
+        for process in started:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def eventually(condition: Callable[[], T], limit_seconds: float, what: str) -> T:

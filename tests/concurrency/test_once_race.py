@@ -12,7 +12,7 @@ from tests.concurrency.links import with_isolation
 from tests.processes import Outcome, eventually, processes, run_python
 from tests.scratch import Scratch
 
-pytestmark = pytest.mark.concurrency
+pytestmark = [pytest.mark.concurrency, pytest.mark.long("mariadb", "sqlite")]
 
 PROCESSES = 100
 ROUNDS = 2

@@ -11,6 +11,8 @@ import pytest
 from tests.processes import run_python
 from tests.scratch import Scratch, Templates
 
+pytestmark = pytest.mark.long("mariadb", "sqlite")
+
 #: A day before New York's clocks go forward, and the morning on which they have gone back.
 SPRING = "2026-03-07T12:00:00+00:00"
 AUTUMN = "2026-11-01T04:45:00+00:00"

@@ -8,10 +8,8 @@ Each cell has recurring and one-off tasks, people who edit, one guarded worker, 
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
@@ -29,7 +27,7 @@ import pytest
 
 from tests import services
 from tests.engine.fleet import Fleet, Place
-from tests.processes import ROOT, environment
+from tests.processes import spawning
 from tests.proof.cell import Cell, Verdict
 from tests.proof.scripts import SCRIPTS, SERVERS, Script
 from tests.proxy import Proxy
@@ -93,33 +91,6 @@ def _one(script: Script, cell: Cell) -> Verdict:
     except (Exception, pytest.fail.Exception) as error:
         # What could not be carried out has not kept anything.
         return Verdict(str(cell.fleet.place), script.name, len(cell.faults), 0, 0, 0, 0, 0, 0.0, [f"{error!r}"])
-
-
-@contextmanager
-def spawning(folder: Path) -> Iterator[Spawn]:
-    """Starts processes whose output goes to `folder`; what is left of them is killed at the end."""
-    started: list[subprocess.Popen[bytes]] = []
-
-    def start(env: dict[str, str], *args: str) -> subprocess.Popen[bytes]:
-        with (folder / f"spawn-{len(started)}.log").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, *args],
-                env=environment(env),
-                cwd=ROOT,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        started.append(process)
-        return process
-
-    try:
-        yield start
-    finally:
-        for process in started:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
 
 
 def own_servers() -> None:

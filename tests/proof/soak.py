@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 
 from tests.engine.fleet import Place
+from tests.processes import spawning
 from tests.proof import chaos, work
 from tests.proof.cell import LATE, LIMIT
 from tests.proof.scripts import SERVERS, Script, rest
@@ -35,7 +36,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         with (
             tempfile.TemporaryDirectory(prefix="onebeat-soak-") as folder,
-            chaos.spawning(Path(folder)) as spawn,
+            spawning(Path(folder)) as spawn,
             chaos.opened(script, PLACE, templates, spawn, Path(folder), given.seed) as cell,
         ):
             rng, over = Random(given.seed), time.monotonic() + 60 * given.minutes

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+import pytest
+
 from tests.processes import run_python
 from tests.takeover.old import MIGRATE, Old, old, old_templates
 
 __all__ = ["old", "old_templates"]
+
+pytestmark = pytest.mark.long("mariadb", "sqlite")
 
 NOW = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 

@@ -4,7 +4,6 @@ anything.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -20,9 +19,8 @@ INSTANTS = 20
 
 @pytest.mark.concurrency
 @pytest.mark.slow
+@pytest.mark.long("mariadb")
 def test_old_workers_may_write_through_the_merge(blank_database: Scratch, python_of: Ask, tmp_path: Path) -> None:
-    if blank_database.kind.name == "mariadb" and os.environ.get("ONEBEAT_TEST_ALL") != "1":
-        pytest.skip("NOT RUN: takes a minute; ONEBEAT_TEST_ALL=1 runs it")
     if blank_database.vendor == "sqlite":
         pytest.skip("SQLite has one writer at a time")
     project = Project(blank_database, None, python_of("2.9"), use_tz=True)
