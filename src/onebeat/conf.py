@@ -23,7 +23,8 @@ class Settings:
     batch_size: int = 500
     #: How many messages go to the broker between two checks of the lease.
     flush_size: int = 250
-    #: From how many messages on a flush uses the transport's own batch. Fewer go out one by one.
+    #: Where something listens to Celery's publish signals: from how many messages on a flush uses the transport's own
+    #: batch. Fewer go out one by one.
     plain_below: int = 50
     #: How long a claimed occurrence belongs to its scheduler. After a crash, another sends it when this has passed.
     lease_seconds: float = 30.0

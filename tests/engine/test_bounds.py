@@ -27,7 +27,7 @@ def test_what_the_broker_took_after_a_failure_is_recorded_and_not_sent_again(ben
     class Skipping:
         """Loses the second message of its first call and takes all others."""
 
-        def publish(self, messages: list[Message]) -> list[Outcome]:
+        def publish(self, messages: list[Message], *, singly: bool = False) -> list[Outcome]:
             outcomes: list[Outcome] = []
             for number, message in enumerate(messages):
                 lost = number == 1 and not failed

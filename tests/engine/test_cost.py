@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 
 from onebeat.core import clock
 from onebeat.models import PeriodicTask, TaskState
-from onebeat.store import states
+from onebeat.store import batches, states
 from onebeat.store.glance import glance
-from tests.engine.kit import Bench, at, every, task
+from tests.engine.kit import Bench, at, clocked, every, task
 
 ROUNDS, TASKS = 30, 300
 
@@ -86,3 +86,38 @@ def test_moves_under_a_long_transaction_do_not_make_the_claim_dearer(bench: Benc
     assert left_behind > 100  # what it would cost without the lower bound
     assert claim < 10
     assert look < 20
+
+
+def test_the_statements_of_a_claim_are_made_once(bench: Bench) -> None:
+    """Whatever Django writes, each must have taken its values: one that has not is made again every time."""
+    if connection.vendor != "postgresql":
+        pytest.skip("elsewhere the number of parameters differs with the number of rows")
+    task(clocked=clocked(at(5)))
+    bench.work(5)
+    bench.engine.write_runs()
+    names = {name for _, name in batches._made}
+    assert {"namespace", "pause", "definitions", "run state", "finished"} <= names
+    assert any(name.startswith("due ") for name in names)
+
+
+def test_what_comes_due_during_a_tick_is_taken_up_at_once(bench: Bench) -> None:
+    task("a", clocked=clocked(at(1)))
+    task("b", clocked=clocked(at(2)))
+    bench.tick()
+    bench.engine.at = lambda point: clock.move(at(3)) if point == "settled" else None
+    clock.move(at(1))
+    assert bench.tick() == 0
+    assert bench.sent == [("a", 1)]
+    bench.tick()
+    assert bench.sent == [("a", 1), ("b", 2)]
+
+
+def test_while_there_is_something_to_send_run_counts_are_written_in_small_portions(bench: Bench) -> None:
+    PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(10)) for n in range(120)])
+    bench.work(10)
+    owed = bench.engine._owed
+    with clock.using(clock.Source(monotonic=lambda: 1.01 * bench.engine.settings.run_state_seconds)):
+        for left in 70, 20, 0:
+            owed.step(0.0)
+            assert len(owed) == left
+    assert PeriodicTask.objects.filter(total_run_count=1).count() == 120

@@ -176,12 +176,12 @@ def test_the_sweep_is_one_schedulers_at_a_time(bench: Bench) -> None:
     settings = Settings(sweep_size=1000)
     first, second = Housekeeping("default", settings), Housekeeping("default", settings)
     bench.engine.close()
-    first.step(1)
+    first.step(1, 0.0)
     PeriodicTask._base_manager.bulk_create([PeriodicTask(name="past the ORM", task="t", interval=every(60))])
-    second.step(2)
+    second.step(2, 0.0)
     assert not TaskState.objects.exists()
     first.close()
-    Housekeeping("default", settings).step(3)
+    Housekeeping("default", settings).step(3, 0.0)
     assert TaskState.objects.exists()
 
 

@@ -42,7 +42,7 @@ def plan(now: str) -> dict[str, Any]:
         def ready(self) -> bool:
             return True
 
-        def publish(self, messages: Any) -> Any:
+        def publish(self, messages: Any, *, singly: bool = False) -> Any:
             return [Accepted()] * len(messages)
 
         def close(self) -> None: ...

@@ -51,7 +51,7 @@ class HookedDispatcher(CeleryDispatcher):
         self._tasks: dict[int, PeriodicTask] = {}
         scheduler.apply_async = self._watched
 
-    def publish(self, messages: Sequence[Message]) -> list[Outcome]:
+    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
         wanted = [message.options["headers"][OCCURRENCE_HEADER] for message in messages]
         tasks = dict(Occurrence.objects.using(DEFAULT_DB_ALIAS).filter(pk__in=wanted).values_list("pk", "task_id"))
         rows = PeriodicTask._base_manager.using(DEFAULT_DB_ALIAS).select_related(*SCHEDULES)

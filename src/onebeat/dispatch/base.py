@@ -57,8 +57,11 @@ class Dispatcher(Protocol):
         """Whether the broker answers now; connects if need be, and does not wait long."""
         ...
 
-    def publish(self, messages: Sequence[Message]) -> list[Outcome]:
-        """Publish in order. One outcome for each message; never raises for a broker or a message that fails."""
+    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
+        """Publish in order. One outcome for each message; never raises for a broker or a message that fails.
+
+        `singly`: each by itself, so that one that breaks the connection shows itself.
+        """
         ...
 
     def close(self) -> None:

@@ -31,6 +31,9 @@ _GOODBYE_SECONDS = 0.3
 #: How many messages in a row must fail for the broker to count as away although it answers.
 _FAILURES = 3
 
+#: From how many messages on a batch is quicker than one by one.
+_FEW = 3
+
 _AWAY = Unsent("the broker does not answer", alone=False)
 _FULL = Deferred("the broker did not take it: its queue may be full")
 _STOPPING = Unsent("not tried: the scheduler stops", alone=False)
@@ -42,9 +45,9 @@ _LONGEST_LIFE = timedelta(milliseconds=2**32 - 1) - timedelta(hours=1)
 class CeleryDispatcher:
     """One connection and one producer, kept open; opened again when the broker has been away.
 
-    `plain_below`: with fewer messages than this in a call they go one by one, so that what listens to publish signals
-    behaves as ever; with more they go through the transport's own batch where it has one, or to RabbitMQ with their
-    confirms counted afterwards. In a batch `after_task_publish` is sent before the broker has answered.
+    `plain_below`: with fewer messages than this in a call they go one by one if something listens to publish signals,
+    so that it finds everything as ever; others go through the transport's own batch where it has one, or to RabbitMQ
+    with their confirms counted afterwards. In a batch `after_task_publish` is sent before the broker has answered.
 
     Whoever may want it to end sets `stopping`, which is asked between two single messages: a slow broker may take
     longer for a whole call than anybody waits.
@@ -70,20 +73,22 @@ class CeleryDispatcher:
             self._connection.ensure_connection(max_retries=max(0, len(self._connection.alt) - 1), interval_start=0)
             self._limit_answers(_ANSWER_SECONDS)
             self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
+            self._kinds = Kinds(self.app, self._producer)
             if Confirmed.possible(self._connection):
                 self._confirmed = Confirmed(self.app, self._connection)
-            self._kinds = Kinds(self.app, self._confirmed.producer if self._confirmed else self._producer)
         except Exception as error:
             logger.debug("the broker does not answer: %r", error)
             self.close()
             return False
         return True
 
-    def publish(self, messages: Sequence[Message]) -> list[Outcome]:
+    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
         if not self.ready():
             return [_AWAY] * len(messages)
         batched = [message for message in messages if not self._overridden(message.task)]
-        if len(batched) < self.plain_below:
+        # Where nothing listens nobody can tell the difference, and a batch pays from a few messages on.
+        least = self.plain_below if _usable(self._kinds) is None else min(self.plain_below, _FEW)
+        if singly or len(batched) < least:
             return self._each(messages)
         if self._confirmed is not None:
             found = self._flush(batched, self._confirmed)
@@ -126,7 +131,7 @@ class CeleryDispatcher:
             if failed == _FAILURES or not self.ready():
                 outcomes.append(_AWAY)
                 continue
-            outcomes.append(self._send(message, self._producer))
+            outcomes.append(self._send(message, self._producer, _usable(self._kinds)))
             failed = failed + 1 if isinstance(outcomes[-1], Unsent) else 0
             if failed:
                 self.close()
@@ -137,13 +142,13 @@ class CeleryDispatcher:
         sent.
         """
         outcomes: list[Outcome] = []
-        producer, kinds = self._producer, self._usable_kinds()
+        kinds = _usable(self._kinds)
         try:
             # Every publish adds a few commands at most: one flush, at the end, whose answer stands for all.
-            with producer.batch(max_size=8 * len(messages)):
+            with self._producer.batch(max_size=8 * len(messages)):
                 # An exception that left this block would discard what is buffered.
                 for message in messages:
-                    outcomes.append(self._send(message, producer, kinds))
+                    outcomes.append(self._send(message, self._producer, kinds))
         except Exception as error:  # whatever it is, what was in the batch may have arrived
             lost = Unsent(repr(error), alone=False)
             self.close()
@@ -158,7 +163,7 @@ class CeleryDispatcher:
         """
         outcomes: list[Outcome] = []
         numbers: list[list[int]] = []
-        kinds, lost = self._usable_kinds(), None
+        kinds, lost = _usable(way.kinds), None
         for message in messages:
             with way.numbered() as mine:
                 outcomes.append(self._send(message, way.producer, kinds))
@@ -182,13 +187,10 @@ class CeleryDispatcher:
             for one, mine in zip(outcomes, numbers, strict=True)
         ]
 
-    def _usable_kinds(self) -> Kinds | None:
-        return self._kinds if self._kinds is not None and self._kinds.usable() else None
-
     def _send(self, message: Message, producer: Any, kinds: Kinds | None = None) -> Outcome:
         """Publish one message, filled in from one of its kind where `kinds` has one."""
         try:
-            kind = kinds.of(message) if kinds else None
+            kind = kinds.of(message) if kinds is not None else None
             if kind is not None:
                 kind.publish(producer, message)
             else:
@@ -241,3 +243,7 @@ class CeleryDispatcher:
         }
         # Asked of the transport: the setting may be a list of addresses, or an alias such as `sentinel`.
         return {**own.get(self.app.connection_for_write().transport.driver_type, {}), **given}
+
+
+def _usable(kinds: Kinds | None) -> Kinds | None:
+    return kinds if kinds is not None and kinds.usable() else None

@@ -13,6 +13,8 @@ from typing import Any
 import amqp
 from celery import Celery
 
+from onebeat.dispatch.prepared import Kinds
+
 
 class Confirmed:
     """A channel on an open connection whose publishes do not wait, and the producer that uses it."""
@@ -20,6 +22,7 @@ class Confirmed:
     def __init__(self, app: Celery, connection: Any) -> None:
         self.channel = connection.channel()
         self.producer: Any = app.amqp.Producer(self.channel, auto_declare=False)
+        self.kinds = Kinds(app, self.producer)
         self._last = 0
         self._open: set[int] = set()
         self._refused: set[int] = set()

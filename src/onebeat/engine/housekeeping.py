@@ -15,8 +15,10 @@ _LEASE = timedelta(seconds=10)
 _ASK_SECONDS = 3.0
 #: A pass of the retention begins so long after the one before has ended, in seconds.
 _PASS_SECONDS = 900.0
-#: How many occurrences are looked at in one piece, and the share of the time that pieces may take.
+#: How many occurrences are looked at in one piece, also while there are messages to send, and the share of the time
+#: that pieces may take.
 _SIZE = 1000
+_SMALL = 100
 _SHARE = 0.1
 
 
@@ -31,16 +33,16 @@ class Housekeeping:
         self._asked: float | None = None
         self._next_piece = clock.monotonic()
 
-    def step(self, beat: int) -> bool:
-        """Do a piece of what is to be done, if this scheduler is the one to do it. `beat` names it. Returns whether a
-        plan was changed.
+    def step(self, beat: int, room: float) -> bool:
+        """Do a piece of what is to be done, if this scheduler is the one to do it. `beat` names it; `room`: how many
+        seconds there are before something else is to be done. Returns whether a plan was changed.
         """
         if not self._mine(beat):
             return False
-        planned = self._sweep.step()
+        planned = self._sweep.step(room)
         begin = clock.monotonic()
         if begin >= self._next_piece:
-            done = self._prune()
+            done = self._prune(_SIZE if room >= _SHARE else _SMALL)
             took = clock.monotonic() - begin
             self._next_piece = begin + (_PASS_SECONDS if done else took / _SHARE)
         return planned
@@ -61,13 +63,13 @@ class Housekeeping:
                 self._term = leases.take(self.using, _NAME, beat, _LEASE)
         return self._term is not None
 
-    def _prune(self) -> bool:
-        """One piece. Returns whether the pass is over."""
+    def _prune(self, size: int) -> bool:
+        """One piece, of so many occurrences. Returns whether the pass is over."""
         assert self._term is not None
         keep = prune.Keep.of(self.settings, vendors.now(self.using))
-        after, _ = prune.occurrences(self.using, keep, leases.place(self.using, _NAME), _SIZE)
+        after, _ = prune.occurrences(self.using, keep, leases.place(self.using, _NAME), size)
         leases.move(self.using, _NAME, self._term, after or 0)
-        if after is not None or prune.finished_tasks(self.using, keep):
+        if after is not None or prune.finished_tasks(self.using, keep, size):
             return False
         prune.rest(self.using, keep)
         return True

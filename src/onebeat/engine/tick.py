@@ -12,8 +12,9 @@ from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsent
 from onebeat.engine.housekeeping import Housekeeping
 from onebeat.engine.messages import message
+from onebeat.engine.owed import Owed
 from onebeat.engine.presence import Presence
-from onebeat.store import claim, news, plan, rivals, runstate, settle, zonedata
+from onebeat.store import claim, news, plan, rivals, settle, zonedata
 from onebeat.store.claim import Batch, Terms
 from onebeat.store.glance import Glance, glance
 from onebeat.store.ledger import Claimed
@@ -26,11 +27,11 @@ _FLOOR_MARGIN = timedelta(seconds=10)
 _FULL_LOOK = timedelta(seconds=60)
 #: A tick stops taking new batches after this long and says that it wants to go on: whoever runs it stays responsive.
 _TICK_SECONDS = 1.0
-#: Before each try to write run counts on the way out, in seconds.
-_LAST_TRIES = (0.0, 0.05, 0.1)
 
-#: How long it sleeps when something is due and could not be claimed.
+#: How long it sleeps when something was due and could not be claimed.
 _SHORTEST = 0.02
+#: How many messages go out one by one between two checks of the lease.
+_PART = 50
 #: Until the end of a tick that has taken no longer, what its beginning saw is the present.
 _FRESH_SECONDS = 0.002
 
@@ -68,13 +69,14 @@ class Engine:
         self.presence = Presence(using, timedelta(seconds=settings.away_seconds))
         self._watch = rivals.Watch()
         self._rivals = rivals.Rivals(using, self._watch)
-        self._runs: dict[int, runstate.Runs] = {}
-        self._runs_written = clock.monotonic()
+        self._owed = Owed(using, settings, self._watch)
         self._housekeeping = Housekeeping(using, settings)
         self._zone_data = zonedata.ZoneData(using, settings.batch_size)
         #: The database's clock when this scheduler last asked for it.
         self._now = _EPOCH
         self._floor: datetime | None = None
+        #: Up to where wake times were last looked for with a claim.
+        self._claimed = _EPOCH
         self._looked: datetime | None = None
         self._recovered: datetime | None = None
         #: Occurrences taken and not yet settled, by claim: what a stop gives back.
@@ -117,7 +119,9 @@ class Engine:
         if seen.changes:
             self._plan()
         more = ready and not held and self._work(seen, busy)
-        busy = self._keep_up() or busy
+        # Nothing else waits while others' work is done: with something to do at once, that goes in small pieces.
+        room = 0.0 if busy or more else self._room(seen)
+        busy = self._keep_up(room) or busy
         if more and not self.stopping():
             return 0.0
         # What was seen at the beginning still holds if nothing was done since, nor took long.
@@ -148,8 +152,8 @@ class Engine:
             if lost:
                 logger.warning("recovered %d occurrences of a lost scheduler", lost)
             self._recovered = None if batch.more else now
-            # In small parts, which go out one by one: a message that breaks the connection shows itself.
-            sent = self._send(batch, min(self.settings.flush_size, max(1, self.settings.plain_below - 1)))
+            # One by one, and so in small parts: a message that breaks the connection shows itself.
+            sent = self._send(batch, min(self.settings.flush_size, _PART), singly=True)
             if not sent and self.presence.refused:
                 return False
         full = self._looked is None or now - self._looked > _FULL_LOOK
@@ -161,6 +165,7 @@ class Engine:
             if self.stopping() or not self.dispatcher.ready():
                 return False
             batch = claim.due(self.using, terms, None if full else self._floor)
+            self._claimed = batch.now
             self.presence.lag = max(timedelta(0), batch.now - batch.oldest) if batch.oldest else timedelta(0)
             if not self._send(batch, self.settings.flush_size):
                 return False
@@ -171,7 +176,7 @@ class Engine:
             if clock.monotonic() > deadline:
                 return True
 
-    def _send(self, batch: Batch, size: int) -> bool:
+    def _send(self, batch: Batch, size: int, *, singly: bool = False) -> bool:
         """Publish a batch in flushes of `size` and settle it in one statement. Returns False when it could not go on:
         the broker is away, or somebody wants it to end."""
         if not batch.occurrences:
@@ -181,7 +186,8 @@ class Engine:
         accepted = self._accepted.setdefault(batch.token, [])
         whole = True
         for start in range(0, len(batch.occurrences), size):
-            if self.stopping() or not self._flush(batch, batch.occurrences[start : start + size], accepted):
+            part = batch.occurrences[start : start + size]
+            if self.stopping() or not self._flush(batch, part, accepted, singly):
                 whole = False
                 break
         self.at("published")
@@ -196,13 +202,11 @@ class Engine:
             if accepted:
                 settle.sent(self.using, token, [one.id for one in accepted])
                 self._settled(token, accepted)
-                now = self._now  # near enough for the old columns, and no question of its own
-                for one in accepted:
-                    self._runs.setdefault(one.task.id, runstate.Runs(0, now)).add(now)
-                    news.sent(self.using, one.task.id, one.task.name, one.due_at, one.run, one.id, one.celery_task_id)
+                self._owed.add(accepted, self._now)  # near enough for the old columns, and no question of its own
+                news.sent(self.using, accepted)
             self._accepted.pop(token, None)
 
-    def _flush(self, batch: Batch, part: Sequence[Claimed], accepted: list[Claimed]) -> bool:
+    def _flush(self, batch: Batch, part: Sequence[Claimed], accepted: list[Claimed], singly: bool) -> bool:
         """Publish what is still ours of a part of a batch. Returns False when the broker is away.
 
         A broker that takes some of them is not away: what it does not take waits a while and lets the others pass.
@@ -212,7 +216,7 @@ class Engine:
         mine = settle.still_mine(self.using, batch.token, [one.id for one in part])
         ours = [one for one in part if one.id in mine]
         self._settled(batch.token, [one for one in part if one.id not in mine])
-        outcomes = self.dispatcher.publish([message(one, batch.now) for one in ours])
+        outcomes = self.dispatcher.publish([message(one, batch.now) for one in ours], singly=singly)
         for one, outcome in zip(ours, outcomes, strict=True):
             match outcome:
                 case Accepted():
@@ -262,23 +266,17 @@ class Engine:
             self._open.pop(token, None)
             self._recovered = None
 
-    def _keep_up(self) -> bool:
-        """What readers of the old columns expect, and changes that came past the ORM: late, and never in the way.
-        Returns whether a plan may have moved.
+    def _keep_up(self, room: float) -> bool:
+        """What readers of the old columns expect, and changes that came past the ORM: late, and in pieces that end
+        when `room` seconds are over. Returns whether a plan may have moved.
         """
-        if self._runs and clock.monotonic() - self._runs_written >= self.settings.run_state_seconds:
-            self.write_runs()
-        moved = self._housekeeping.step(self.presence.beat)
+        self._owed.step(room)
+        moved = self._housekeeping.step(self.presence.beat, room)
         return self._zone_data.step() or moved
 
     def write_runs(self) -> None:
         """Write run counts into the tasks' rows; what is locked by somebody waits for the next time."""
-        tasks = list(self._runs)
-        for start in range(0, len(tasks), self.settings.batch_size):
-            part = {task: self._runs[task] for task in tasks[start : start + self.settings.batch_size]}
-            for task in runstate.flush(self.using, part, self._watch):
-                self._runs.pop(task, None)
-        self._runs_written = clock.monotonic()
+        self._owed.write()
 
     def close(self) -> None:
         """Give back what is claimed, write what is owed, and say that this scheduler has stopped. May be called
@@ -286,10 +284,7 @@ class Engine:
         """
         self._record()
         self._give_back()
-        for pause in _LAST_TRIES:
-            if self._runs:
-                clock.pause(pause)  # schedulers that stop together hold the same rows for a moment
-                self.write_runs()
+        self._owed.close()
         self._housekeeping.close()
         self._rivals.close()
         self.presence.stop()
@@ -305,15 +300,17 @@ class Engine:
             missed_before=lambda now: self.presence.missed_before(now, timedelta(seconds=self.settings.late_seconds)),
         )
 
+    def _room(self, seen: Glance) -> float:
+        """Seconds until somebody's turn comes, as far as is known."""
+        poll = self.settings.poll_interval
+        return poll if seen.wake_at is None else min(poll, max(0.0, (seen.wake_at - seen.now).total_seconds()))
+
     def _sleep(self, ready: bool, seen: Glance | None) -> float:
         poll = self.settings.poll_interval
         if not ready:
             return poll
         seen = seen or glance(self.using, self._floor)
         self.presence.rests(seen.now)
-        if seen.wake_at is None:
-            return poll
-        if seen.due:
-            # Locked by another scheduler, or has come due just now.
-            return min(poll, _SHORTEST)
-        return min(poll, (seen.wake_at - seen.now).total_seconds())
+        if seen.wake_at is not None and seen.wake_at <= min(seen.now, self._claimed):
+            return min(poll, _SHORTEST)  # locked by another scheduler
+        return self._room(seen)

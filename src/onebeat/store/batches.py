@@ -7,10 +7,12 @@ longer than the database needed. There a batch is one parameter, whatever its si
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
@@ -19,11 +21,30 @@ from django.db.models import F, Lookup, Q, QuerySet
 Row = Sequence[Any]
 
 
+#: What `prepared` has made: SQL by alias and name.
+_made: dict[tuple[str, str], str] = {}
+
+
+def array(keys: Iterable[int]) -> str:
+    """Whole numbers as PostgreSQL writes an array of them."""
+    return "{" + ",".join(map(str, keys)) + "}"
+
+
 def among(using: str, field: str, keys: Iterable[int]) -> Any:
     """The condition that `field`, a whole number, is one of `keys`; for `filter()`."""
     if connections[using].vendor == "postgresql":
-        return _Among(F(field), "{" + ",".join(map(str, keys)) + "}")
+        return _Among(F(field), array(keys))
     return Q(**{f"{field}__in": list(keys)})
+
+
+def among_sql(using: str, column: str, keys: Iterable[int]) -> tuple[str, list[Any]]:
+    """The same as SQL with its parameters, for a column that holds 64 bits."""
+    link = connections[using]
+    name = link.ops.quote_name(column)
+    if link.vendor == "postgresql":
+        return f"{name} = ANY (%s::bigint[])", [array(keys)]
+    known = list(keys)
+    return f"{name} IN ({', '.join(['%s'] * len(known)) or 'NULL'})", known
 
 
 def plain(using: str, rows: QuerySet[Any, Any]) -> Iterable[Row]:
@@ -37,10 +58,42 @@ def plain(using: str, rows: QuerySet[Any, Any]) -> Iterable[Row]:
         sql, params = rows.query.get_compiler(using).as_sql()
     except EmptyResultSet:  # a condition that no row can meet
         return []
+    return _fetched(using, sql, params)
+
+
+def prepared(using: str, name: str, values: Sequence[Any], build: Callable[[], QuerySet[Any, Any]]) -> Iterable[Row]:
+    """As `plain(using, build())`, where calls under one `name` differ in `values` alone: the statement's parameters, in
+    their order.
+
+    On PostgreSQL its SQL is made once: for a few rows, making it takes longer than running it.
+    """
+    if connections[using].vendor != "postgresql":
+        return build()
+    key = using, name
+    if key not in _made:
+        sql, params = build().query.get_compiler(using).as_sql()
+        if list(params) != list(values):  # this Django writes it in another way
+            return _fetched(using, sql, params)
+        _made[key] = sql
+    return _fetched(using, _made[key], values)
+
+
+def _fetched(using: str, sql: str, params: Sequence[Any]) -> list[Row]:
     with connections[using].cursor() as cursor:
+        # Django reads aware instants in Python, to put a zone of its own in them; the driver's reader is C.
+        adapters: Any = getattr(cursor, "adapters", None)
+        if adapters is not None and settings.USE_TZ:
+            adapters.register_loader("timestamptz", _reader())
         cursor.execute(sql, params)
         found: list[Row] = cursor.fetchall()
         return found
+
+
+@cache
+def _reader() -> Any:
+    import psycopg
+
+    return psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, psycopg.pq.Format.TEXT)
 
 
 class _Among(Lookup):

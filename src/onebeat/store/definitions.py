@@ -12,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from django.db import DataError
-from django.db.models import CharField, ExpressionWrapper, F
+from django.db.models import CharField, ExpressionWrapper, F, QuerySet
 
 from onebeat.core.catchup import DEFAULT, Policy
 from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
@@ -20,7 +20,7 @@ from onebeat.models import PeriodicTask
 from onebeat.models.instants import to_utc
 from onebeat.models.options import policy
 from onebeat.models.takenover import TakenOver, readings
-from onebeat.store.batches import among, plain
+from onebeat.store.batches import among, array, prepared
 from onebeat.store.vendors import from_column
 
 _FIELDS: tuple[Any, ...] = (
@@ -213,15 +213,20 @@ def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
 
     A row that cannot be read is in it all the same, as a definition that no check passes.
     """
-    rows = PeriodicTask._base_manager.using(using).filter(among(using, "pk", ids))
+    keys = list(ids)
+
+    def rows() -> QuerySet[PeriodicTask]:
+        return PeriodicTask._base_manager.using(using).filter(among(using, "pk", keys))
+
     try:
-        found = {row[0]: _definition(row) for row in plain(using, rows.values_list(*_FIELDS))}
+        read = prepared(using, "definitions", [array(keys)], lambda: rows().values_list(*_FIELDS))
+        found = {row[0]: _definition(row) for row in read}
         return _with_readings(using, found)
     except UNREADABLE:
         found = {}
-    for key, name in rows.values_list("pk", "name"):
+    for key, name in rows().values_list("pk", "name"):
         try:
-            row = rows.filter(pk=key).values_list(*_FIELDS).first()
+            row = rows().filter(pk=key).values_list(*_FIELDS).first()
             if row is not None:
                 found[key] = _definition(row)
         except UNREADABLE as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,7 +12,7 @@ from onebeat.core import identity
 from onebeat.core.catchup import OVERLAP, Skip
 from onebeat.models import Fact, Occurrence
 from onebeat.store import news, vendors
-from onebeat.store.batches import among
+from onebeat.store.batches import among, prepared
 from onebeat.store.definitions import Definition
 
 TABLE = "onebeat_occurrence"
@@ -77,13 +77,13 @@ class Claimed:
 
 def namespace(using: str) -> uuid.UUID:
     """The random namespace of this database's task ids, made when it is first asked for."""
-    known = Fact.objects.using(using).filter(pk=_NAMESPACE).values_list("value", flat=True)
-    value = known.first()
+    known = Fact.objects.using(using).filter(pk=_NAMESPACE).values_list("value")
+    value = next((row[0] for row in prepared(using, "namespace", [_NAMESPACE], lambda: known)), None)
     # Not inserted without a look: on MySQL an insert that loses locks the row, and each claim would wait for the other.
     if value is None:
         table = Fact._meta.db_table
         vendors.insert_or_lose(using, table, ["name", "value"], [[_NAMESPACE, str(uuid.uuid4())]], ["name"])
-        value = known.get()
+        (value,) = known.get()
     return uuid.UUID(value)
 
 
@@ -107,15 +107,16 @@ def claim(
     own = ((task.id, task.name, key[1], ids[key]) for key, task in wanted.items())
     alike = (0, None, Occurrence.State.CLAIMED.value, "", "", None, token, lease_until, 1, beat, now, None)
     rows, (same,) = vendors.to_rows(using, own), vendors.to_rows(using, [alike])
-    vendors.insert_or_lose(
+    inserted = vendors.insert_or_lose(
         using,
         TABLE,
         _OWN,
         rows,
         _UNIQUE,
         alike={name: (_COLUMNS[name], one) for name, one in zip(_ALIKE, same, strict=True)},
+        returning=("id", "task_id", "due_at"),
     )
-    mine = _under(using, token, lease_until)
+    mine = _under(using, token, lease_until) if inserted is None else _by_key(inserted)
     left = wanted.keys() - mine.keys()
     if left and _revive(using, left, claim=token, lease_until=lease_until, claims=1, beat=beat, decided_at=now):
         mine = _under(using, token, lease_until)
@@ -126,7 +127,12 @@ def claim(
 def _under(using: str, token: int, lease_until: datetime) -> dict[tuple[int, datetime], int]:
     """The occurrences of one claim, by task and nominal time. The lease has an index, the claim has none."""
     rows = Occurrence.objects.using(using).filter(lease_until=lease_until, claim=token)
-    return {(task, due_at): pk for pk, task, due_at in rows.values_list("pk", "task_id", "due_at")}
+    return _by_key(rows.values_list("pk", "task_id", "due_at"))
+
+
+def _by_key(rows: Iterable[Sequence[Any]]) -> dict[tuple[int, datetime], int]:
+    utc: Any = vendors.from_column
+    return {(task, utc(due_at)): pk for pk, task, due_at in rows}
 
 
 def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: Any) -> int:

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from onebeat.models import Fact
 from onebeat.store import vendors
+from onebeat.store.batches import prepared
 
 _FACT = "pause"
 
@@ -52,10 +53,11 @@ def resume_all(using: str) -> bool:
 
 def global_pause(using: str, now: datetime) -> Pause | None:
     """The global pause in force at `now`, or None."""
-    value = Fact.objects.using(using).filter(name=_FACT).values_list("value", flat=True).first()
+    rows = Fact.objects.using(using).filter(name=_FACT).values_list("value")
+    value = next(iter(prepared(using, "pause", [_FACT], lambda: rows)), None)
     if value is None:
         return None
-    found = json.loads(value)
+    found = json.loads(value[0])
     until = found["until"] and datetime.fromisoformat(found["until"]).astimezone(UTC)
     if until is not None and until <= now:
         return None

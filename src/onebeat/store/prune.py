@@ -25,8 +25,8 @@ logger = logging.getLogger("onebeat")
 
 #: How long the row of a scheduler that has gone is kept, for people who ask what happened.
 _GONE = timedelta(days=7)
-#: Tasks are deleted one by one, with what belongs to them.
-_TASKS = 100
+#: Tasks are deleted one by one, with what belongs to them: each is the work of so many occurrences.
+_WORTH = 10
 #: What `once` writes into the options of the tasks that it makes.
 _ORIGIN = "once"
 _SHORT = (Occurrence.State.SENT, Occurrence.State.STARTED, Occurrence.State.SUCCEEDED)
@@ -95,10 +95,12 @@ def _once(using: str, keep: Keep) -> QuerySet[PeriodicTask, Any]:
     return rows.filter(one_off=True, enabled=False, onebeat_options__origin=_ORIGIN, **done)
 
 
-def finished_tasks(using: str, keep: Keep) -> int:
-    """Delete some of the finished one-offs whose run is older than what is kept. Returns how many."""
+def finished_tasks(using: str, keep: Keep, size: int) -> int:
+    """Delete some of the finished one-offs whose run is older than what is kept, in a piece that takes as long as one
+    of `size` occurrences. Returns how many.
+    """
     with vendors.short_transaction(using):
-        ids = list(_once(using, keep).order_by("pk").values_list("pk", flat=True)[:_TASKS])
+        ids = list(_once(using, keep).order_by("pk").values_list("pk", flat=True)[: max(1, size // _WORTH)])
         free = PeriodicTask._base_manager.using(using).filter(pk__in=ids).select_for_update(skip_locked=True)
         locked = set(free.values_list("pk", flat=True))
         # Looked at again under the lock: somebody may have given one of them another time.
@@ -156,7 +158,7 @@ def whole(using: str, keep: Keep, size: int) -> Iterator[dict[str, int]]:
         after, gone = occurrences(using, keep, after, size)
         sums["occurrences"] += gone
         yield dict(sums)
-    while gone := finished_tasks(using, keep):
+    while gone := finished_tasks(using, keep, size):
         sums["tasks"] += gone
         yield dict(sums)
     yield {**sums, **rest(using, keep)}

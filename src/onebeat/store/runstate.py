@@ -6,17 +6,20 @@ Written late, in batches, past rows that somebody holds. Nothing is decided by t
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any, Protocol
 
 from django.conf import settings
+from django.db.models import QuerySet
 
 from onebeat.models import Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
 from onebeat.store import definitions, states, vendors
-from onebeat.store.batches import among
-from onebeat.store.definitions import COPIED
+from onebeat.store.batches import among, array, prepared
+
+#: Whoever has not written a run's end into the task by then is not going to.
+_LOST = timedelta(seconds=60)
 
 #: What the old column holds at most.
 _MANY = 2**31 - 1
@@ -48,12 +51,17 @@ def flush(using: str, runs: Mapping[int, Runs], reader: Reader | None = None) ->
     somebody. `reader` is told what stood there, and what stands there now.
     """
     with vendors.short_transaction(using):
-        tasks = PeriodicTask._base_manager.using(using)
-        rows = tasks.filter(among(using, "pk", runs))
         columns = ("pk", "last_run_at", "date_changed", "total_run_count")
-        found = list(rows.select_for_update(skip_locked=True).order_by("pk").values_list(*columns))
+
+        def rows() -> QuerySet[PeriodicTask]:
+            return PeriodicTask._base_manager.using(using).filter(among(using, "pk", runs))
+
+        def free_ones() -> QuerySet[Any, Any]:
+            return rows().select_for_update(skip_locked=True).order_by("pk").values_list(*columns)
+
+        found = list(prepared(using, "run state", [array(runs)], free_ones))
         free = {row[0] for row in found}
-        there = free if len(free) == len(runs) else set(rows.values_list("pk", flat=True))
+        there = free if len(free) == len(runs) else set(rows().values_list("pk", flat=True))
         # They are locked: what was read is what stands there.
         link, field = vendors.connection(using), PeriodicTask._meta.get_field("last_run_at")
         written = [
@@ -81,14 +89,18 @@ def _later(last: datetime | None, runs: Runs) -> datetime:
 
 
 def finish(using: str, limit: int) -> int:
-    """Disable finished one-offs that a lost scheduler left enabled. Returns how many candidates were looked at."""
+    """Disable finished one-offs that a lost scheduler left enabled. Returns how many candidates were looked at.
+
+    What has run just now is left to the scheduler that sent it, which writes it with its other run counts.
+    """
     # Those that have a lease are the claimed ones, and there is an index on it: the ledger is long.
     open_ones = Occurrence.objects.using(using).filter(lease_until__isnull=False).values("task_id")
     done = TaskState.objects.using(using).filter(
         one_off=True, enabled=True, due_at=None, water_mark__isnull=False, quarantine=""
     )
     with vendors.short_transaction(using):
-        ids = list(done.exclude(pk__in=open_ones).values_list("pk", flat=True)[:limit])
+        old = done.filter(water_mark__lt=vendors.now(using) - _LOST)
+        ids = list(old.exclude(pk__in=open_ones).values_list("pk", flat=True)[:limit])
         if ids:
             rows = PeriodicTask._base_manager.using(using).filter(pk__in=ids)
             _finish(using, set(rows.select_for_update(skip_locked=True).values_list("pk", flat=True)))
@@ -102,15 +114,7 @@ def _finish(using: str, tasks: set[int]) -> None:
     if not planned:
         return
     same = [task for task, one in definitions.fetch(using, planned).items() if one.copied() == planned[task].copied]
+    if not same:
+        return
     PeriodicTask._base_manager.using(using).filter(among(using, "pk", same), enabled=True).update(enabled=False)
-    off = COPIED.index("enabled")
-    states.write(
-        using,
-        [_with(planned[task], off, False) for task in sorted(same) if planned[task].copied[off]],
-        plan=True,
-    )
-
-
-def _with(state: states.State, index: int, value: object) -> states.State:
-    copied = (*state.copied[:index], value, *state.copied[index + 1 :])
-    return replace(state, copied=copied)
+    states.disable(using, same)

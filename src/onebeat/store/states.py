@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 from django.db.models.sql.datastructures import BaseTable
 
 from onebeat.models import TaskState
 from onebeat.store import vendors
-from onebeat.store.batches import among, plain
+from onebeat.store.batches import among, array, plain, prepared
 from onebeat.store.definitions import COPIED
 
 TABLE = "onebeat_taskstate"
@@ -92,10 +92,15 @@ def lock(using: str, ids: Iterable[int]) -> dict[int, State]:
 
 def lock_finished(using: str, ids: Iterable[int]) -> dict[int, State]:
     """As `lock`, and only one-offs that have nothing left to send."""
-    rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(among(using, "pk", ids))
-    return _by_task(
-        using, rows.filter(one_off=True, due_at=None, quarantine="", water_mark__isnull=False).order_by("pk")
-    )
+    keys = list(ids)
+
+    def rows() -> QuerySet[Any, Any]:
+        found = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(among(using, "pk", keys))
+        done = found.filter(one_off=True, due_at=None, quarantine="", water_mark__isnull=False)
+        return done.order_by("pk").values_list(*_FIELDS)
+
+    read = map(_state, prepared(using, "finished", [array(keys), ""], rows))
+    return {one.task: one for one in read}
 
 
 def hold(using: str, ids: Iterable[int]) -> dict[int, State]:
@@ -114,13 +119,19 @@ def lock_due(using: str, floor: datetime | None, now: datetime, limit: int) -> l
     `floor`: look at wake times from here on only. Index entries left behind by earlier moves would otherwise be walked
     over each time while one long transaction keeps them alive.
     """
-    rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(wake_at__lte=now)
-    if floor is not None:
-        rows = rows.filter(wake_at__gte=floor)
-    found = rows.order_by("wake_at")[:limit]
-    if vendors.connection(using).vendor == "mysql":
-        found.query.alias_map[TABLE] = _ByWakeTime(TABLE, TABLE)
-    return _read(using, found)
+    vendor = vendors.connection(using).vendor
+
+    def rows() -> QuerySet[Any, Any]:
+        due = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(wake_at__lte=now)
+        if floor is not None:
+            due = due.filter(wake_at__gte=floor)
+        found = due.order_by("wake_at")[:limit]
+        if vendor == "mysql":
+            found.query.alias_map[TABLE] = _ByWakeTime(TABLE, TABLE)
+        return found.values_list(*_FIELDS)
+
+    values = [vendors.to_column(vendor, each) for each in (now, floor) if each is not None]
+    return [_state(row) for row in prepared(using, f"due {limit} {floor is None}", values, rows)]
 
 
 class _ByWakeTime(BaseTable):
@@ -170,6 +181,12 @@ def write(using: str, states: Sequence[State], *, plan: bool) -> None:
         moving = attrgetter("task", "version", *own)
         rows = vendors.to_rows(using, map(moving, states))
     vendors.update_rows(using, TABLE, ("task_id", "version"), columns, rows, grows="version")
+
+
+def disable(using: str, tasks: Collection[int]) -> None:
+    """Note that these tasks were disabled, and nothing else about them. Their states are locked."""
+    rows = TaskState.objects.using(using).filter(among(using, "pk", tasks), enabled=True)
+    rows.update(enabled=False, version=F("version") + 1)
 
 
 def _values(using: str, state: State) -> list[Any]:

@@ -36,18 +36,19 @@ class Sweep:
         self._planned = False
         self._next = clock.monotonic()
 
-    def step(self) -> bool:
-        """Look at the next tasks, if it is time: at most a tenth of the time since the step before. Returns whether one
-        was planned.
+    def step(self, room: float = _SHARE) -> bool:
+        """Look at the next tasks, if it is time: one slice, and more as long as `room` seconds last, for at most a
+        tenth of the time since the step before. Returns whether one was planned.
         """
         begin = clock.monotonic()
         if not self.size or begin < self._next:
             return False
         self._planned = False
-        budget = _SHARE
+        budget = min(_SHARE, room)
         while self._slice() and clock.monotonic() - begin < budget:
             pass
-        self._next = begin + (clock.monotonic() - begin) / _SHARE + _SHARE
+        whole = self._after == 0  # a few tasks are not looked at again at once
+        self._next = begin + (clock.monotonic() - begin) / _SHARE + (_SHARE if whole else 0)
         return self._planned
 
     def _slice(self) -> bool:

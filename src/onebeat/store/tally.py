@@ -17,13 +17,13 @@ SENT = "sent"
 _tallies: dict[str, Counter[str]] = {}
 
 
-def add(using: str, what: str) -> None:
-    """Count one when the present transaction has committed, or at once where there is none."""
-    transaction.on_commit(partial(_add, using, what), using=using)
+def add(using: str, what: str, count: int = 1) -> None:
+    """Count when the present transaction has committed, or at once where there is none."""
+    transaction.on_commit(partial(_add, using, what, count), using=using)
 
 
-def _add(using: str, what: str) -> None:
-    _tallies.setdefault(using, Counter())[what] += 1
+def _add(using: str, what: str, count: int) -> None:
+    _tallies.setdefault(using, Counter())[what] += count
 
 
 def since(using: str, before: Mapping[str, int]) -> dict[str, int]:

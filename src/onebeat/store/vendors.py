@@ -226,8 +226,10 @@ def insert_or_lose(
     *,
     named: bool = True,
     alike: Mapping[str, tuple[str, Any]] | None = None,
-) -> None:
-    """Insert `rows`; a row whose `unique` columns are taken is left out. The reader asks afterwards which went in.
+    returning: Sequence[str] = (),
+) -> list[Row] | None:
+    """Insert `rows`; a row whose `unique` columns are taken is left out. Gives the `returning` columns of those that
+    went in, as the driver has them; None: this database does not say which, and the reader asks afterwards.
 
     `columns` may map each to its PostgreSQL type: then many rows are quicker there. `alike`: more columns, each with
     its PostgreSQL type and the value that all rows have. MySQL has no way to ignore one unique key alone, and INSERT
@@ -235,15 +237,20 @@ def insert_or_lose(
     `unique` is none yet.
     """
     if not rows:
-        return
+        return []
     link = connection(using)
     lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
     if link.vendor == "mysql":
         first = quoted(using, unique[0])
         lose = f" ON DUPLICATE KEY UPDATE {first} = {first}"
+    tells = bool(returning) and link.vendor != "mysql"
+    tail = f" RETURNING {quoted(using, *returning)}" if tells else ""
+    inserted: list[Row] = []
     with link.cursor() as cursor:
         for sql, params in inserts(link, table, columns, rows, alike or {}):
-            cursor.execute(sql + lose, params)
+            cursor.execute(sql + lose + tail, params)
+            inserted += cursor.fetchall() if tells else ()
+    return inserted if tells else None
 
 
 #: Added to the key of a row that was there already, so that MySQL's one number tells both which row and whose it is.

@@ -261,7 +261,7 @@ class _Stamped(Outbox):
         super().__init__()
         self.at: list[datetime] = []
 
-    def publish(self, messages: Any) -> Any:
+    def publish(self, messages: Any, *, singly: bool = False) -> Any:
         outcomes = super().publish(messages)
         self.at += [clock.host_now()] * (len(self.messages) - len(self.at))
         return outcomes

@@ -25,7 +25,7 @@ class Outbox:
     def ready(self) -> bool:
         return not self.away
 
-    def publish(self, messages: Sequence[Message]) -> list[Outcome]:
+    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
         outcomes: list[Outcome] = []
         for message in messages:
             lost = outcomes and isinstance(outcomes[-1], Unsent)

@@ -69,7 +69,7 @@ class Link:
     def ready(self) -> bool:
         return not self.broker.away
 
-    def publish(self, messages: Sequence[Message]) -> list[Outcome]:
+    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
         outcomes: list[Outcome] = []
         self.host.in_flight = True
         for message in messages:
