@@ -203,7 +203,7 @@ class Engine:
                 settle.sent(self.using, token, [one.id for one in accepted])
                 self._settled(token, accepted)
                 self._owed.add(accepted, self._now)  # near enough for the old columns, and no question of its own
-                news.sent(self.using, accepted)
+                settle.tell(self.using, accepted)
             self._accepted.pop(token, None)
 
     def _flush(self, batch: Batch, part: Sequence[Claimed], accepted: list[Claimed], singly: bool) -> bool:

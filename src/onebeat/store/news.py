@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import uuid
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from onebeat import signals
 from onebeat.models import Occurrence, PeriodicTask
 from onebeat.store import tally
 
-if TYPE_CHECKING:
-    from onebeat.store.ledger import Claimed
 
-
-def sent(using: str, those: Collection[Claimed]) -> None:
-    """The broker has these messages."""
-    tally.add(using, tally.SENT, len(those))
-    if not signals.task_sent.has_listeners(Occurrence):
-        return
-    for one in those:
-        told = {"due_at": one.due_at, "run": one.run, "occurrence_id": one.id, "celery_task_id": one.celery_task_id}
-        signals.tell(signals.task_sent, Occurrence, using, task=one.task.name, task_id=one.task.id, **told)
+def sent(
+    using: str, task: int, name: str, due_at: datetime, run: int, occurrence: int, celery_task_id: uuid.UUID
+) -> None:
+    """The broker has a message."""
+    told = {"due_at": due_at, "run": run, "occurrence_id": occurrence, "celery_task_id": celery_task_id}
+    signals.tell(signals.task_sent, Occurrence, using, task=name, task_id=task, **told)
 
 
 def skipped(

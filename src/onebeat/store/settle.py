@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from typing import Any
 
 from django.db import models
 from django.db.models import F
 
+from onebeat import signals
 from onebeat.models import Occurrence
 from onebeat.models.instants import DatabaseNow
-from onebeat.store import vendors
+from onebeat.store import news, tally, vendors
 from onebeat.store.batches import among, among_sql
-from onebeat.store.ledger import TABLE
+from onebeat.store.ledger import TABLE, Claimed
 
 
 def still_mine(using: str, token: int, ids: Iterable[int]) -> set[int]:
@@ -33,6 +34,15 @@ def sent(using: str, token: int, ids: Iterable[int]) -> int:
     with vendors.connection(using).cursor() as cursor:
         cursor.execute(f"UPDATE {TABLE} SET {what} WHERE {where}", [*told, *params])
         return int(cursor.rowcount)
+
+
+def tell(using: str, those: Collection[Claimed]) -> None:
+    """Count them as sent, and tell those who listen."""
+    tally.add(using, tally.SENT, len(those))
+    if not signals.task_sent.has_listeners(Occurrence):
+        return
+    for one in those:
+        news.sent(using, one.task.id, one.task.name, one.due_at, one.run, one.id, one.celery_task_id)
 
 
 def refused(using: str, token: int, pk: int, detail: str) -> None:
