@@ -6,6 +6,7 @@ from typing import Any
 
 from onebeat.conf import current
 from onebeat.dispatch.celery import CeleryDispatcher
+from onebeat.engine.loop import settle_in
 from onebeat.engine.tick import Engine
 from onebeat.models import ClockedSchedule, PeriodicTask
 
@@ -19,6 +20,7 @@ class Scheduler:
     def start(self) -> None:
         settings = current()
         self.engine = Engine(CeleryDispatcher(self.app, plain_below=settings.plain_below), settings)
+        settle_in()
 
     def tick(self) -> float:
         """One step; seconds to wait before the next."""

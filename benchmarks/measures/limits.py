@@ -8,7 +8,14 @@ from benchmarks.figures import Figure
 from benchmarks.sizes import Sizes
 from benchmarks.world import World, answer
 
-_WAYS = {"send_task": "app.send_task in a loop", "producer": "one kombu producer", "raw": "ready-made messages"}
+_WAYS = {
+    "send_task": "app.send_task in a loop",
+    "confirmed": "app.send_task in a loop, confirmed",
+    "producer": "one kombu producer",
+    "raw": "ready-made messages",
+}
+#: Ways that only one broker knows.
+_ONLY = {"confirmed": "rabbitmq", "raw": "redis"}
 
 
 def run(world: World, sizes: Sizes, broker: str = "redis") -> Iterator[Figure]:
@@ -16,7 +23,7 @@ def run(world: World, sizes: Sizes, broker: str = "redis") -> Iterator[Figure]:
     suffix = "" if broker == "redis" else ", RabbitMQ"
     with world.place("onebeat", broker=broker) as place:
         for way, name in _WAYS.items():
-            if way == "raw" and broker != "redis":
+            if _ONLY.get(way, broker) != broker:
                 continue
             found = [answer(place.module("publish", way, str(sizes.limit))) for _ in range(sizes.runs)]
             yield Figure(f"limit: publishing{suffix}", 0, name, "messages/s", tuple(one["rate"] for one in found))

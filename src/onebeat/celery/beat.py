@@ -15,7 +15,7 @@ from onebeat.compat import hooks
 from onebeat.conf import current
 from onebeat.declare import starting
 from onebeat.declare.sources import Source
-from onebeat.engine.loop import Loop
+from onebeat.engine.loop import Loop, settle_in
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
 from onebeat.models import TaskState
@@ -51,6 +51,7 @@ class Scheduler(beat.Scheduler):
         """Do what is due. Returns the seconds that beat may sleep."""
         if self._loop is None:
             self._loop = self._new_loop()
+            settle_in()
         self._ticking = True
         try:
             if not self._cleans_up:

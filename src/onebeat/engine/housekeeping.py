@@ -28,7 +28,7 @@ class Housekeeping:
     def __init__(self, using: str, settings: Settings) -> None:
         self.using = using
         self.settings = settings
-        self._sweep = sweep.Sweep(using, settings.sweep_size)
+        self._sweep = sweep.Sweep(using, settings.sweep_size, settings.poll_interval / 2)
         self._term: int | None = None
         self._asked: float | None = None
         self._next_piece = clock.monotonic()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +18,14 @@ logger = logging.getLogger("onebeat")
 _FIRST_PAUSE = 0.1
 #: How long a database that does not answer may hold up the end.
 _GOODBYE_SECONDS = 2.0
+
+
+def settle_in() -> None:
+    """Tell the garbage collector that what a scheduler's process has loaded so far stays: it looked through all of it
+    again and again while a claim makes objects, which took a tenth of the time of a long backlog.
+    """
+    gc.collect()
+    gc.freeze()
 
 
 class Loop:
@@ -56,6 +65,7 @@ class Loop:
 
     def run(self) -> None:
         """Tick until asked to stop, then leave things in order."""
+        settle_in()
         try:
             while not self.stop.requested():
                 self.stop.wait(self.tick())

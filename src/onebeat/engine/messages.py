@@ -23,7 +23,7 @@ def message(one: Claimed, now: datetime) -> Message:
     to it later must not run it. A last time that is only late keeps its run, and carries no end that has passed.
     """
     task = one.task
-    args, kwargs, headers = task.arguments()
+    args, kwargs, headers = task.own_arguments()
     options: dict[str, Any] = {
         "queue": task.queue,
         "exchange": task.exchange,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -62,6 +62,10 @@ _SHOWN = 60
 _EMPTY = ("[]", "{}")
 
 
+#: `args`, `kwargs` and `headers`.
+Arguments = tuple[list[Any], dict[str, Any], dict[str, Any]]
+
+
 class BadDefinition(ValueError):
     """A task that cannot be planned or sent as it is; the text says which field and why."""
 
@@ -109,6 +113,8 @@ class Definition:
     paused_why: str = ""
     #: What Celery made of the crontab row, where that is not what it says.
     reading: TakenOver | None = None
+    #: What `check` has decoded, for the first message of this task.
+    _decoded: list[Arguments] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def rule(self) -> str:
@@ -159,7 +165,7 @@ class Definition:
         except Exception as error:  # whatever a rule makes of values that no rule expects
             raise BadDefinition(f"{kinds[0]}: {error}") from error
 
-    def arguments(self) -> tuple[list[Any], dict[str, Any], dict[str, Any]]:
+    def arguments(self) -> Arguments:
         """`args`, `kwargs` and `headers` decoded. Raises `BadDefinition` naming the field that is not what it must
         be.
         """
@@ -168,6 +174,10 @@ class Definition:
             _decoded("kwargs", self.kwargs, dict),
             _decoded("headers", self.headers, dict),
         )
+
+    def own_arguments(self) -> Arguments:
+        """The same for a message: its own at each call, since whoever listens to its publishing may change them."""
+        return self._decoded.pop() if self._decoded else self.arguments()
 
     def more_options(self) -> dict[str, Any]:
         """`extra` decoded. Raises `BadDefinition`."""
@@ -178,7 +188,7 @@ class Definition:
         """The task's recurrence if the task could be sent; raises `BadDefinition` otherwise."""
         if self.broken:
             raise BadDefinition(self.broken)
-        self.arguments()
+        self._decoded[:] = [self.arguments()]
         self.more_options()
         if self.clocked is not None and not self.one_off:
             raise BadDefinition("one_off: a clocked task runs once; set one_off")

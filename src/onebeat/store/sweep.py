@@ -27,14 +27,17 @@ _CRON = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week", "time
 
 
 class Sweep:
-    """One scheduler's way through all tasks, `size` at a time; 0 stands still."""
+    """One scheduler's way through all tasks, `size` at a time; 0 stands still. It does not begin again before `rest`
+    seconds have passed since it began.
+    """
 
-    def __init__(self, using: str, size: int) -> None:
+    def __init__(self, using: str, size: int, rest: float = _SHARE) -> None:
         self.using = using
         self.size = size
         self._after = 0
         self._planned = False
-        self._next = clock.monotonic()
+        self._rest = rest
+        self._next = self._began = clock.monotonic()
 
     def step(self, room: float = _SHARE) -> bool:
         """Look at the next tasks, if it is time: one slice, and more as long as `room` seconds last, for at most a
@@ -47,8 +50,10 @@ class Sweep:
         budget = min(_SHARE, room)
         while self._slice() and clock.monotonic() - begin < budget:
             pass
-        whole = self._after == 0  # a few tasks are not looked at again at once
-        self._next = begin + (clock.monotonic() - begin) / _SHARE + (_SHARE if whole else 0)
+        self._next = begin + (clock.monotonic() - begin) / _SHARE
+        if self._after == 0:  # a few tasks are not looked at again at once
+            self._next = max(self._next, self._began + self._rest)
+            self._began = self._next
         return self._planned
 
     def _slice(self) -> bool:
