@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import threading
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -42,6 +43,58 @@ def test_what_the_broker_took_after_a_failure_is_recorded_and_not_sent_again(ben
     ids = [message.id for message in bench.outbox.messages]
     assert len(ids) == len(set(ids)) == 4
     assert failed[0] in ids
+
+
+def _calls(bench: Bench, lost: int) -> list[tuple[int, bool]]:
+    """What the outbox is asked to publish from now on: how many, and whether singly. The first `lost` calls are."""
+    calls: list[tuple[int, bool]] = []
+    take = bench.outbox.publish
+
+    def publish(messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
+        calls.append((len(messages), singly))
+        if len(calls) <= lost:
+            return [Unsent("the connection was lost", alone=False)] * len(messages)
+        return take(messages, singly=singly)
+
+    bench.outbox.publish = publish  # type: ignore[method-assign]
+    return calls
+
+
+def test_after_a_lost_batch_messages_go_singly_until_all_have_gone(bench: Bench) -> None:
+    PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(10)) for n in range(4)])
+    calls = _calls(bench, 1)
+    bench.work(20)
+    assert calls == [(4, False), (4, True), (4, False)]
+
+
+def test_what_one_scheduler_left_goes_as_one_batch_and_what_two_left_singly(bench: Bench) -> None:
+    PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(1000)) for n in range(6)])
+    bench.tick()
+    clock.move(at(1000))
+    bench.die_at("claimed")
+    clock.move(at(1040))
+    heir = Bench()
+    calls = _calls(heir, 0)
+    heir.die_at("claimed")
+    clock.move(at(1080))
+    second = Bench()
+    after = _calls(second, 0)
+    second.tick()
+    assert (calls, after) == ([], [(6, True)])
+
+
+def test_what_a_lost_scheduler_left_goes_out_at_once(bench: Bench) -> None:
+    """Not a batch for each poll, and in batches like any other."""
+    PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(1000)) for n in range(6)])
+    bench.tick()
+    clock.move(at(1000))
+    bench.die_at("claimed")
+    clock.move(at(1040))
+    heir = Bench(batch_size=4)
+    calls = _calls(heir, 0)
+    assert heir.tick() == 0
+    heir.tick()
+    assert calls == [(4, False), (2, False)]
 
 
 def test_a_time_at_the_end_of_the_calendar_stops_nobody(bench: Bench) -> None:

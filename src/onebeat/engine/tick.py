@@ -83,6 +83,8 @@ class Engine:
         self._open: dict[int, set[int]] = {}
         #: Those of them that the broker has, by claim: still to be recorded.
         self._accepted: dict[int, list[Claimed]] = {}
+        #: Whether something among what was given back may break the connection to the broker.
+        self._suspicious = False
         #: Whether the broker answered at the last tick.
         self._answers = True
         #: How often each occurrence has failed here although the broker answered.
@@ -146,21 +148,17 @@ class Engine:
         terms, now = self._terms(), seen.now
         if seen.by_hand:
             self._recovered = None
+        left = False
         if self._recovered is None or now - self._recovered > terms.lease / 6:
-            batch = claim.lost(self.using, terms)
-            lost = sum(one.claims > 1 for one in batch.occurrences)
-            if lost:
-                logger.warning("recovered %d occurrences of a lost scheduler", lost)
-            self._recovered = None if batch.more else now
-            # One by one, and so in small parts: a message that breaks the connection shows itself.
-            sent = self._send(batch, min(self.settings.flush_size, _PART), singly=True)
+            sent = self._recover(terms)
             if not sent and self.presence.refused:
                 return False
+            left = sent and self._recovered is None
         full = self._looked is None or now - self._looked > _FULL_LOOK
         if not (busy or full):
             self.presence.lag = timedelta(0)
             self._floor = now - _FLOOR_MARGIN
-            return False
+            return left
         while True:
             if self.stopping() or not self.dispatcher.ready():
                 return False
@@ -172,9 +170,25 @@ class Engine:
             if not batch.more:
                 self._floor = batch.now - _FLOOR_MARGIN
                 self._looked = now if full else self._looked
-                return False
+                return left
             if clock.monotonic() > deadline:
                 return True
+
+    def _recover(self, terms: Terms) -> bool:
+        """Take up what a lost scheduler has left, or a lost batch. Returns False when it could not go on."""
+        batch = claim.lost(self.using, terms)
+        lost = sum(one.claims > 1 for one in batch.occurrences)
+        if lost:
+            logger.warning("recovered %d occurrences of a lost scheduler", lost)
+        self._recovered = None if batch.more else batch.now
+        # After a batch was lost, or when a second scheduler ended with it, one by one and so in small parts: a message
+        # that breaks the connection shows itself.
+        singly = self._suspicious or any(one.claims > 2 for one in batch.occurrences)
+        size = min(self.settings.flush_size, _PART) if singly else self.settings.flush_size
+        sent = self._send(batch, size, singly=singly)
+        if sent and not batch.more:
+            self._suspicious = False
+        return sent
 
     def _send(self, batch: Batch, size: int, *, singly: bool = False) -> bool:
         """Publish a batch in flushes of `size` and settle it in one statement. Returns False when it could not go on:
@@ -240,6 +254,7 @@ class Engine:
                     if self._failures.get(one.id, 0) > 1:
                         self._postpone(batch, one)  # it may be to blame: others go first for a while
         if outcomes and isinstance(outcomes[-1], Unsent):
+            self._suspicious = True
             if not any(isinstance(outcome, Accepted) for outcome in outcomes):
                 if self._failing_since is None:
                     logger.warning("the broker takes nothing: %s", outcomes[-1].reason)
