@@ -61,7 +61,8 @@ def main() -> int:
     django.setup()
     from benchmarks.project.app import app
 
-    way, count = {"send_task": send_task, "confirmed": confirmed, "producer": producer, "raw": raw}[sys.argv[1]], int(sys.argv[2])
+    ways = {"send_task": send_task, "confirmed": confirmed, "producer": producer, "raw": raw}
+    way, count = ways[sys.argv[1]], int(sys.argv[2])
     if way is raw:
         count *= 10
     print(json.dumps({"rate": count / way(app, count)}))
