@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
+from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER
 from onebeat.dispatch.base import Accepted, Message, Outcome, Refused, Unsent
 from onebeat.models import Beat, Occurrence, PeriodicTask
@@ -179,3 +181,17 @@ def test_another_scheduler_that_could_send_makes_a_turn_late_and_not_missed(benc
     bench.work(2)
     assert bench.sent == [("t", 10)]
     other.engine.close()
+
+
+def test_a_broker_that_takes_nothing_is_asked_now_and_then(bench: Bench) -> None:
+    """Also when a task comes due meanwhile, which nobody may claim: no tick wants the next one at once."""
+    task("a", clocked=clocked(at(1)))
+    task("b", interval=every(1))
+    bench.outbox.answer = lambda message: Unsent("no")
+    bench.work(20)
+    waits = []
+    for _ in range(30):
+        clock.move(clock.host_now() + timedelta(seconds=1))
+        waits.append(bench.tick())
+    assert bench.engine.presence.refused
+    assert min(waits) > 0

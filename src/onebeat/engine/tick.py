@@ -75,7 +75,7 @@ class Engine:
         #: The database's clock when this scheduler last asked for it.
         self._now = _EPOCH
         self._floor: datetime | None = None
-        #: Up to where wake times were last looked for with a claim.
+        #: Wake times up to here have had their chance.
         self._claimed = _EPOCH
         self._looked: datetime | None = None
         self._recovered: datetime | None = None
@@ -146,6 +146,7 @@ class Engine:
         whether more is waiting."""
         deadline = clock.monotonic() + _TICK_SECONDS
         terms, now = self._terms(), seen.now
+        self._claimed = now
         if seen.by_hand:
             self._recovered = None
         left = False
