@@ -30,7 +30,7 @@ def admin_connection(url: str, db_name: str = "") -> Any:
             password=password,
             dbname=db_name or "postgres",
             autocommit=True,
-            connect_timeout=5,
+            connect_timeout=30,  # a busy machine, or a server that has just come back
         )
     import MySQLdb  # type: ignore[import-untyped]
 

@@ -13,19 +13,20 @@ from datetime import datetime
 from typing import TypeVar
 
 from tests.proof.faults import Faults
-from tests.proof.history import Arrival, Execution, Finding, History, Kind, Reign, Row
+from tests.proof.history import Arrival, Execution, Finding, History, Key, Kind, Reign, Row
 
 SENT = ("sent", "started", "succeeded", "failed")
 #: Reasons that a change of the task gives, and those that passing time gives.
 _OF_CHANGES = ("edited", "disabled", "cancelled")
+#: Ranges with these end in the moment of a change, the others with a time of the rule.
+_BY_CHANGES = (*_OF_CHANGES, "quarantined")
 _OF_TIME = ("coalesced", "missed", "expired")
 
-_Key = tuple[str, datetime, int]
 T = TypeVar("T")
 K = TypeVar("K")
 
 
-def _key(one: Row | Arrival | Execution) -> _Key:
+def _key(one: Row | Arrival | Execution) -> Key:
     return one.task, one.due_at, one.run
 
 
@@ -102,7 +103,8 @@ class _Checker:
         for row in rows:
             for other in ranges:
                 # The end of a change's range is the moment of the change, and the next rule may begin there.
-                inside = other.due_at < row.due_at < other.last
+                ends = other.reason in _BY_CHANGES
+                inside = other.due_at < row.due_at and (row.due_at < other.last if ends else row.due_at <= other.last)
                 if inside and other is not row and row.state in SENT:
                     text = f"{row.state}, and skipped with those from {other.due_at} ({other.reason})"
                     yield Finding(Kind.CONTRADICTION, task, row.due_at, text)
@@ -110,7 +112,9 @@ class _Checker:
     def _row(self, task: str, reigns: Sequence[Reign], row: Row) -> Iterator[Finding]:
         if row.state == "claimed":
             yield Finding(Kind.UNSENT, task, row.due_at, f"claimed {row.claims} times")
-        if not any(self._names(reigns, number, row) for number in range(len(reigns))):
+        # A range ends with a time of the rule, or with the moment of a change.
+        ends = {row.due_at} if row.reason in _BY_CHANGES else {row.due_at, row.last}
+        if not all(any(self._names(reigns, number, row, at) for number in range(len(reigns))) for at in ends):
             yield Finding(Kind.UNSCHEDULED, task, row.due_at, f"{row.state} {row.reason}".strip())
         elif row.state == "skipped":
             if text := self._unreasoned(reigns, row):
@@ -118,11 +122,11 @@ class _Checker:
         else:
             yield from self._sent(task, reigns, row)
 
-    def _names(self, reigns: Sequence[Reign], number: int, row: Row) -> bool:
+    def _names(self, reigns: Sequence[Reign], number: int, row: Row, due_at: datetime) -> bool:
         """Whether a definition named this time while it was in force, or may have been."""
         reign = reigns[number]
-        at = bisect_right(reign.times, row.due_at)
-        if not at or reign.times[at - 1] != row.due_at or not reign.enabled or reign.gone:
+        at = bisect_right(reign.times, due_at)
+        if not at or reign.times[at - 1] != due_at or not reign.enabled or reign.gone:
             return False
         # What was planned before a change may be recorded as dropped by it, whenever it would have been due.
         dropped = row.state == "skipped" and row.reason in _OF_CHANGES
@@ -130,7 +134,7 @@ class _Checker:
         begins = reign.begins
         if number and self.faults.unseen(reigns[0].begins, begins):
             begins = reigns[0].begins  # a task is planned from its creation, as it is when it is first looked at
-        return (reign.named or begins < row.due_at) and row.due_at <= ends
+        return (reign.named or begins < due_at) and due_at <= ends
 
     def _one_offs(self, task: str, reigns: Sequence[Reign], rows: Sequence[Row]) -> Iterator[Finding]:
         ends = [*(one.begins for one in reigns[1:]), self.history.ended]
@@ -154,14 +158,14 @@ class _Checker:
         ruling = self._ruling(reigns, row.due_at, decided)
         if row.reason in _OF_CHANGES:
             wanted = {"disabled": lambda one: not one.enabled, "cancelled": lambda one: one.gone}
-            fits = wanted.get(row.reason, lambda one: True)
+            fits = wanted.get(row.reason, lambda one: one.rebased)
             return "" if any(map(fits, changes)) else "nobody had changed it so"
         if row.reason == "quarantined":
             return "" if any(one.broken for one in ruling) else "it could be sent"
         if row.reason == "paused":
             return "" if any(one.paused for one in ruling) else "it was not paused"
         if row.reason == "refused":
-            return "" if self.faults.refused(row.due_at, decided) else "the broker refused nothing"
+            return "" if self.faults.refused(row.task, row.due_at, decided) else "the broker refused nothing"
         if row.reason == "overlap":
             return self._no_overlap(row, ruling, decided)
         if row.reason in _OF_TIME:
@@ -226,6 +230,22 @@ class _Checker:
             yield Finding(Kind.LATE, task, row.due_at, f"by {at - row.due_at}")
         if len(ruling) == 1 and (text := self._stale(ruling[0], row, at)):
             yield Finding(Kind.STALE, task, row.due_at, text)
+        else:
+            yield from self._outdated(task, reigns, row, times)
+        claimed = row.decided_at
+        if claimed is not None and self.faults.hasty(claimed):
+            yield Finding(Kind.HASTY, task, row.due_at, f"at {claimed}")
+
+    def _outdated(self, task: str, reigns: Sequence[Reign], row: Row, times: Sequence[datetime]) -> Iterator[Finding]:
+        """Decided again before it leaves: a change that was there at the claim is one that the message knows."""
+        known = self.history.terms.lease + self.history.terms.slack
+        for at in times:
+            ruling = self._ruling(reigns, at - known, at)
+            text = "the task was gone" * all(one.gone for one in ruling)
+            text = text or "the task was disabled" * all(not one.enabled for one in ruling)
+            text = text or "the task was paused" * all(one.paused for one in ruling)
+            if text and not self.faults.held_up((task, row.due_at, 0)):
+                yield Finding(Kind.STALE, task, row.due_at, f"at {at}: {text}")
 
     def _stale(self, reign: Reign, row: Row, at: datetime) -> str:
         """Why a policy that held all the time did not want this sent; empty when it may have."""
@@ -266,12 +286,12 @@ class _Checker:
 
     def _messages(self) -> Iterator[Finding]:
         rows = {_key(row): row for row in self.history.ledger}
-        owners: dict[str, _Key] = {}
+        owners: dict[str, Key] = {}
         copies = 0
         for key, came in self.arrivals.items():
             row = rows.get(key)
-            touched = sum(self.faults.touched(one) for one in came)
-            if row is None or (row.state not in SENT and not touched):
+            explained = self.faults.explained(key, came)
+            if row is None or (row.state not in SENT and not explained):
                 text = "no row" if row is None else f"{row.state} {row.reason}".strip()
                 yield Finding(Kind.UNRECORDED, *key[:2], f"{len(came)} messages, {text}")
             ids = {one.message_id for one in came}
@@ -281,9 +301,9 @@ class _Checker:
                 if owners.setdefault(one, key) != key:
                     yield Finding(Kind.MIXED, *key[:2], f"{one} is the id of {owners[one]} as well")
             copies += len(came) - 1
-            if len(came) - 1 > touched:
+            if len(came) - 1 > explained:
                 senders = ", ".join(f"{one.scheduler} at {one.at}" for one in came)
-                yield Finding(Kind.TWICE, *key[:2], f"{len(came)} messages, {touched} of them near a fault: {senders}")
+                yield Finding(Kind.TWICE, *key[:2], f"{len(came)} messages, faults explain {explained}: {senders}")
         allowed = self.faults.copies()
         if copies > allowed:
             yield Finding(Kind.TWICE, "all tasks", None, f"{copies} copies, where faults explain {allowed}")
@@ -300,3 +320,7 @@ class _Checker:
         for key in self.arrivals:
             if key not in self.ran:
                 yield Finding(Kind.NOT_RUN, *key[:2], "the broker has had it")
+        for row in self.history.ledger if self.history.reported else ():
+            ended = [one.ended for one in self.ran.get(_key(row), []) if one.ended is not None]
+            if ended and row.state not in ("succeeded", "failed"):
+                yield Finding(Kind.FORGOTTEN, row.task, row.due_at, f"{row.state}, and a body ended at {max(ended)}")

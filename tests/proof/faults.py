@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 
-from tests.proof.history import COPYING, NOTHING, Arrival, History, Trouble
+from tests.proof.history import COPYING, NOTHING, Arrival, Fault, History, Key, Trouble
 
 
 class Faults:
@@ -37,27 +38,51 @@ class Faults:
         first, last = self.terms.slack, self.terms.slack + self.terms.away
         return next((ended for began, ended in self._surely if began + first < instant < ended - last), None)
 
-    def touched(self, one: Arrival) -> bool:
-        """Whether the scheduler of this message had a trouble that may make a second one of it (promise 4)."""
-        return any(
-            fault.in_flight
-            and fault.kind in COPYING
-            and (not fault.scheduler or not one.scheduler or fault.scheduler == one.scheduler)
-            and (one.at is None or fault.began - self.terms.slack <= one.at <= fault.ended + self.terms.slack)
+    def explained(self, key: Key, came: Sequence[Arrival]) -> int:
+        """How many second copies of one occurrence the troubles of its senders explain (promise 4): one each."""
+        return sum(
+            self._senders(fault) * (key in fault.copies if fault.copies is not None else self._near(fault, came))
             for fault in self.all
+            if fault.kind in COPYING
+        )
+
+    def _senders(self, fault: Fault) -> int:
+        """How many schedulers had this trouble, each with messages of its own."""
+        return 1 if fault.scheduler or fault.copies is not None else len(self.schedulers)
+
+    def _near(self, fault: Fault, came: Sequence[Arrival]) -> bool:
+        first, last = fault.began - self.terms.slack, fault.ended + self.terms.slack
+        return any(
+            (not fault.scheduler or not one.scheduler or fault.scheduler == one.scheduler)
+            and (one.at is None or first <= one.at <= last)
+            for one in came
         )
 
     def copies(self) -> int:
-        """How many second copies all faults together may make: a batch each, of each scheduler that had them."""
+        """How many second copies all faults together may make: a batch at most, of each scheduler that had them."""
         return sum(
-            self.terms.batch * (1 if fault.scheduler else len(self.schedulers))
+            min(self.terms.batch, self.terms.batch if fault.copies is None else len(fault.copies))
+            * self._senders(fault)
             for fault in self.all
-            if fault.in_flight and fault.kind in COPYING
+            if fault.kind in COPYING
         )
 
-    def refused(self, begin: datetime, end: datetime) -> bool:
-        """Whether the broker refused a message between two instants."""
-        return any(fault.kind == Trouble.REFUSAL and fault.began <= end and fault.ended >= begin for fault in self.all)
+    def held_up(self, key: Key) -> bool:
+        """Whether a scheduler may have written this message long after it looked at its lease."""
+        return any(
+            fault.kind == Trouble.SUSPEND and (fault.copies is None or key in fault.copies) for fault in self.all
+        )
+
+    def refused(self, task: str, begin: datetime, end: datetime) -> bool:
+        """Whether the broker refused a message of this task between two instants."""
+        return any(
+            fault.kind == Trouble.REFUSAL and fault.task in ("", task) and fault.began <= end and fault.ended >= begin
+            for fault in self.all
+        )
+
+    def hasty(self, claimed: datetime) -> bool:
+        """Whether at this instant everybody knew that the broker was away."""
+        return any(fault.known and fault.began < claimed < fault.ended for fault in self.all)
 
     def well(self, begin: datetime, end: datetime) -> datetime:
         """By when a message that could leave at `begin` must have left, given what went wrong until `end`.

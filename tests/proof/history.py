@@ -27,6 +27,8 @@ class Trouble(StrEnum):
 
 
 COPYING = frozenset(Trouble) - {Trouble.STOPPED, Trouble.REFUSAL}
+#: Task, nominal time and run: what names an occurrence.
+Key = tuple[str, datetime, int]
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,13 @@ class Fault:
     scheduler: str = ""
     #: Whether the scheduler could still do its work, with a step repeated.
     brief: bool = False
-    #: Whether messages of it may have been on their way then, or with the broker and not recorded.
-    in_flight: bool = True
+    #: The occurrences that it may make another copy of (promise 4): their messages were with the broker and not
+    #: recorded, or, when a process stood still, about to be written. None: not known; then they are a batch at most.
+    copies: frozenset[Key] | None = None
+    #: Whose messages were refused; empty: anybody's.
+    task: str = ""
+    #: That the broker does not answer was known all the time, so that nothing may be claimed.
+    known: bool = False
 
 
 @dataclass(frozen=True)
@@ -145,6 +152,8 @@ class History:
     #: The schedulers that were to be at work from `began` to `ended`.
     schedulers: Sequence[str] = ("",)
     terms: Terms = field(default_factory=Terms)
+    #: Whether workers could always tell the ledger how a body ended.
+    reported: bool = False
 
 
 class Kind(StrEnum):
@@ -162,9 +171,11 @@ class Kind(StrEnum):
     CONTRADICTION = "two verdicts"  # 2, 6: one nominal time, sent and skipped
     UNREASONED = "skipped without cause"  # 6: the recorded reason is not what happened
     STALE = "sent against its policy"
+    HASTY = "claimed while the broker was away"  # section 5: policy decides afterwards
     OVERLAPPED = "sent beside an open run"
     RAN_TWICE = "run twice"  # 5
     NOT_RUN = "not run"
+    FORGOTTEN = "outcome not kept"  # a body ended, and the ledger does not say so
 
 
 @dataclass(frozen=True)

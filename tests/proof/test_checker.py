@@ -195,7 +195,7 @@ BAD: dict[str, tuple[Kind | set[Kind], Callable[[], History]]] = {
     "a copy by one that had nothing in flight": (
         Kind.TWICE,
         lambda: replace(
-            extra(plain(), came(20, 16, "b")), faults=[fault("suspend", 20.5, 36, "b", in_flight=False)]
+            extra(plain(), came(20, 16, "b")), faults=[fault("suspend", 20.5, 36, "b", copies=frozenset())]
         ),
     ),
     "more copies than a batch": (

@@ -9,7 +9,7 @@ from typing import Any
 
 from onebeat.dispatch.base import Accepted, Deferred, Message, Outcome, Refused, Unsent
 from onebeat.engine.messages import DUE_HEADER, NAME_HEADER, OCCURRENCE_HEADER, RUN_HEADER
-from tests.proof.history import Arrival
+from tests.proof.history import Arrival, Key
 
 
 class Lost(Exception):
@@ -33,28 +33,35 @@ class Broker:
     defers: set[str] = field(default_factory=set)
 
     def take(self, message: Message, scheduler: str, now: datetime) -> None:
-        headers: dict[str, Any] = message.options["headers"]
-        due_at = datetime.fromisoformat(headers[DUE_HEADER])
-        one = Arrival(headers[NAME_HEADER], due_at, message.id, now, scheduler, headers[RUN_HEADER])
+        task, due_at, run = _key(message)
+        one = Arrival(task, due_at, message.id, now, scheduler, run)
         self.arrivals.append(one)
-        self.deliver(headers[OCCURRENCE_HEADER], one)
+        self.deliver(message.options["headers"][OCCURRENCE_HEADER], one)
 
 
 class Host:
     """What a scheduler's link to the broker needs of its process."""
 
     name: str
-    #: Whether it has handed over messages since it recorded the last ones.
-    in_flight: bool = False
+    #: Whose messages the broker has, and it has not recorded that.
+    unrecorded: set[Key]
+    #: Whose messages are about to be written, one after the other.
+    writing: list[Key]
 
     def boundary(self, kind: str) -> None:
         raise NotImplementedError
 
     def waits(self, duration: timedelta) -> None:
+        """Stand still, a broker being slow."""
         raise NotImplementedError
 
     def now(self) -> datetime:
         raise NotImplementedError
+
+
+def _key(message: Message) -> Key:
+    headers: dict[str, Any] = message.options["headers"]
+    return headers[NAME_HEADER], datetime.fromisoformat(headers[DUE_HEADER]), headers[RUN_HEADER]
 
 
 @dataclass
@@ -71,8 +78,8 @@ class Link:
 
     def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
         outcomes: list[Outcome] = []
-        self.host.in_flight = True
-        for message in messages:
+        for number, message in enumerate(messages):
+            self.host.writing = [_key(one) for one in messages[number:]]
             if outcomes and isinstance(outcomes[-1], Unsent):
                 outcomes.append(Unsent("given up", alone=False))
                 continue
@@ -81,8 +88,10 @@ class Link:
             except Lost:
                 if len(messages) >= self.batch:
                     # Nothing tells which of a batch arrived.
-                    return [Unsent("lost in a batch", alone=False) for _ in messages]
+                    outcomes = [Unsent("lost in a batch", alone=False) for _ in messages]
+                    break
                 outcomes.append(Unsent("lost"))
+        self.host.writing = []
         return outcomes
 
     def _one(self, message: Message) -> Outcome:
@@ -97,6 +106,7 @@ class Link:
         if self.broker.away or self.broker.full:
             return Unsent("the broker takes nothing (simulated)", alone=False)
         self.broker.take(message, self.host.name, self.host.now())
+        self.host.unrecorded.add(_key(message))
         self.host.boundary("after message")
         return Accepted()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -18,12 +20,8 @@ from tests.proof.simulation.faulty import Hit, watched
 from tests.proof.simulation.wanted import Wanted
 from tests.proof.simulation.world import Scheduler, World, govern
 
-#: How long things go wrong, and how long everybody is left in peace afterwards.
-_TROUBLE = 20
-_PEACE = 20
 #: Workers are done with what they got last.
 _WORKERS = timedelta(seconds=20)
-POLL, AWAY, LEASE, LATE = 5.0, 10.0, 6.0, 20.0
 #: As they are written, and as the engine's tables are emptied between two runs.
 _TABLES = (
     *("onebeat_occurrence", "onebeat_taskstate", "onebeat_change", "onebeat_beat", "onebeat_fact", "onebeat_outage"),
@@ -37,20 +35,45 @@ def seconds(number: float) -> timedelta:
     return timedelta(seconds=number)
 
 
+@dataclass(frozen=True)
+class Size:
+    """How large a run is; all in seconds."""
+
+    #: How long things go wrong, and how long everybody is left in peace afterwards.
+    trouble: float
+    peace: float
+    poll: float
+    away: float
+    lease: float
+    late: float
+    #: How long things may last that go wrong.
+    lasts: tuple[float, ...]
+    tasks: int
+    edits: tuple[int, ...]
+
+
+#: What goes wrong shows in a few ticks mostly; one run in some is longer, and has all that schedulers do beside them.
+SHORT = Size(8, 11, 5, 5, 3, 12, (0.5, 2, 4, 7), 2, (0, 0, 1, 2))
+LONG = Size(20, 20, 5, 10, 6, 20, (1, 5, 11, 45), 4, (0, 1, 2, 4))
+_ONE_IN = 10
+
+
 class Scenario:
     """The run of one seed."""
 
     def __init__(self, seed: int) -> None:
         self.rng = rng = Random(seed)
+        self.long = seed % _ONE_IN == 0
+        self.size = size = LONG if self.long else SHORT
         middle = rng.choice(CHANGES)
         batch = rng.choice([2, 5, 50])
         #: Whether some changes come past the ORM; only the sweep sees those before their time.
-        self.by_sql = rng.random() < 0.2
+        self.by_sql = self.long and rng.random() < 0.5
         settings = Settings(
-            poll_interval=POLL,
-            away_seconds=AWAY,
-            lease_seconds=LEASE,
-            late_seconds=LATE,
+            poll_interval=size.poll,
+            away_seconds=size.away,
+            lease_seconds=size.lease,
+            late_seconds=size.late,
             batch_size=batch,
             flush_size=rng.choice([1, 3, 50]),
             plain_below=rng.choice([2, 50]),
@@ -58,38 +81,40 @@ class Scenario:
             keep_days=0,
             keep_failed_days=0,
         )
-        self.world = World(middle - seconds(rng.uniform(2, 20)), rng, settings)
-        self.end = self.world.start + seconds(_TROUBLE + _PEACE)
+        self.world = World(middle - seconds(rng.uniform(2, size.trouble)), rng, settings, whole=self.long)
+        self.outages = Counter[tuple[str, str]]()
+        self.end = self.world.start + seconds(size.trouble + size.peace)
         self.tasks = [
-            Wanted(self.world, f"task {number}", middle, self.end + seconds(600)) for number in range(rng.randint(1, 4))
+            Wanted(self.world, f"task {number}", middle, self.end + seconds(600))
+            for number in range(rng.randint(1, size.tasks))
         ]
 
     def run(self) -> list[Finding]:
         """Let it happen, and ask the checker."""
         _empty()
-        world, rng = self.world, self.rng
+        world, rng, size = self.world, self.rng, self.size
         govern(world)
         for number in range(rng.choice([1, 1, 2, 2, 2, 3])):
             host = Scheduler(world, f"s{number}", seconds(rng.choice([0, 0, 60, -60])))
-            began = rng.uniform(0, 2)
+            began = rng.uniform(0, size.trouble / 10)
             world.fault(Trouble.STOPPED, seconds(began), host.name)
             world.at(world.start + seconds(began), host.step)
             for _ in range(rng.choice([0, 1, 1, 2])):
                 host.hits.append(self._hit())
             host.hits.sort(key=lambda hit: hit.boundary)
         for task in self.tasks:
-            self._later(0, 8, lambda task=task: self._create(task))
-        for _ in range(rng.choice([0, 1, 2, 4])):
-            self._later(3, _TROUBLE, self._edit)
+            self._later(0, 0.4 * size.trouble, lambda task=task: self._create(task))
+        for _ in range(rng.choice(size.edits)):
+            self._later(0.15 * size.trouble, size.trouble, self._edit)
         for _ in range(rng.choice([0, 0, 1, 2])):
             self._outage()
         with watched(world):
-            world.run(world.start + seconds(_TROUBLE))
+            world.run(world.start + seconds(size.trouble))
             for host in world.hosts:
                 host.hits.clear()
             # A suspended one may come back later than that: it has its trouble first.
-            over = max([self.end - seconds(_PEACE), *(fault.ended for fault in world.faults)])
-            world.run(over + seconds(_PEACE))
+            over = max([self.end - seconds(size.peace), *(fault.ended for fault in world.faults)])
+            world.run(over + seconds(size.peace))
             ended = world.now
             for host in world.hosts:
                 host.leave()
@@ -99,7 +124,10 @@ class Scenario:
     def history(self, ended: datetime) -> History:
         """What was wanted, what went wrong, what happened."""
         settings, world = self.world.settings, self.world
-        terms = Terms(settings.batch_size, seconds(LEASE), seconds(AWAY), seconds(LATE), seconds(POLL + 1.5))
+        size = self.size
+        terms = Terms(
+            settings.batch_size, seconds(size.lease), seconds(size.away), seconds(size.late), seconds(size.poll + 1.5)
+        )
         return History(
             {task.name: task.reigns for task in self.tasks if task.reigns},
             world.start,
@@ -110,6 +138,7 @@ class Scenario:
             world.executions,
             [host.name for host in world.hosts],
             terms,
+            reported=True,
         )
 
     # -- what goes wrong ----------------------------------------------------------------------------------------------
@@ -119,19 +148,20 @@ class Scenario:
 
     def _hit(self) -> Hit:
         action = self.rng.choice(["crash", "crash", "error", "error", "commit", "suspend", "lost"])
-        lasts = {"crash": self.rng.choice([0.5, 5, 15]), "suspend": self.rng.choice([1, 7, 11, 20])}
+        lasts = {"crash": self.rng.choice(self.size.lasts), "suspend": self.rng.choice(self.size.lasts)}
         # There are far more statements than steps at which messages are in flight or about to be.
         aims = {
             "crash": ["", "", "step", "after message", "after commit"],
-            "suspend": ["", "step", "step", "before message"],
+            "suspend": ["", "step", "step", "before message", "after message"],
         }
         only = self.rng.choice(aims.get(action, [""]))
-        return Hit(self.rng.randint(1 if only else 10, 200), action, seconds(lasts.get(action, 0)), only)
+        last = 200 if self.long else 80
+        return Hit(self.rng.randint(1 if only else 10, last), action, seconds(lasts.get(action, 0)), only)
 
     def _outage(self) -> None:
         """The broker or the database is not itself for a while, for all."""
         world, broker = self.world, self.world.broker
-        lasts = seconds(self.rng.choice([1, 5, 11, 45]))
+        lasts = seconds(self.rng.choice(self.size.lasts))
         name = f"task {self.rng.randrange(len(self.tasks))}"
 
         def away(on: bool) -> None:
@@ -157,15 +187,26 @@ class Scenario:
             refuses: Trouble.REFUSAL, defers: Trouble.REFUSAL,
         }  # fmt: skip
         switch = self.rng.choice(list(kinds))
+        task = name if kinds[switch] == Trouble.REFUSAL else ""
 
         def begin() -> None:
             world.tell(f"{switch.__name__} for {lasts.total_seconds()} s")
-            world.faults.append(Fault(kinds[switch], world.now, world.now + lasts))
+            # Who is hit by it with messages on their way says so.
+            told = Fault(
+                kinds[switch], world.now, world.now + lasts, copies=frozenset(), task=task, known=switch is away
+            )
+            world.faults.append(told)
+            self.outages[switch.__name__, task] += 1
             switch(True)
 
-        start = self.rng.uniform(4, _TROUBLE - 5)
+        def end() -> None:
+            self.outages[switch.__name__, task] -= 1
+            if not self.outages[switch.__name__, task]:  # two may overlap
+                switch(False)
+
+        start = self.rng.uniform(0.2, 0.75) * self.size.trouble
         self.world.at(self.world.start + seconds(start), begin)
-        self.world.at(self.world.start + seconds(start) + lasts, lambda: switch(False))
+        self.world.at(self.world.start + seconds(start) + lasts, end)
 
     # -- what people do -----------------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Callable
 from datetime import datetime, timedelta
 from random import Random
+from typing import Any
 
 from django.db import connection
 
@@ -21,7 +22,7 @@ from onebeat.engine.loop import Loop
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
 from onebeat.store import migrated, outcomes
-from tests.proof.history import NOTHING, Arrival, Execution, Fault, Trouble
+from tests.proof.history import NOTHING, Arrival, Execution, Fault, Key, Trouble
 from tests.proof.simulation.broker import Broker, Host, Link, Lost
 from tests.proof.simulation.faulty import Died, Hit, failure
 
@@ -37,7 +38,9 @@ _KINDS = {
 class World:
     """Everything that happens in one run. `now` is the database's clock."""
 
-    def __init__(self, start: datetime, rng: Random, settings: Settings) -> None:
+    def __init__(self, start: datetime, rng: Random, settings: Settings, *, whole: bool = True) -> None:
+        """`whole`: with what a scheduler does beside its ticks."""
+        self.whole = whole
         self.now = self.start = start
         self.rng = rng
         self.settings = settings
@@ -73,7 +76,6 @@ class World:
 
     def move(self, instant: datetime) -> None:
         self.now = max(self.now, instant)
-        clock.move(self.now)
 
     def boundary(self, kind: str) -> None:
         if self.current is not None:
@@ -86,7 +88,7 @@ class World:
         who = f"{self.current.name}: " if self.current else ""
         self.story.append(f"{(self.now - self.start).total_seconds():9.3f} {who}{text}")
 
-    def fault(self, kind: Trouble, lasts: timedelta, scheduler: str = "", **more: bool) -> None:
+    def fault(self, kind: Trouble, lasts: timedelta, scheduler: str = "", **more: Any) -> None:
         self.faults.append(Fault(kind, self.now, self.now + lasts, scheduler, **more))
 
     def _deliver(self, key: int, one: Arrival) -> None:
@@ -107,6 +109,15 @@ class World:
         self.at(self.now + timedelta(seconds=self.rng.choice([0, 0.05, 1])), begin)
 
 
+class Idle:
+    """Stands in for what one run in several is enough for: housekeeping, and the look for another beat."""
+
+    def step(self, *args: Any) -> bool:
+        return False
+
+    def close(self) -> None: ...
+
+
 class Scheduler(Host):
     """A host with one scheduler process, which is started again when it dies."""
 
@@ -123,12 +134,18 @@ class Scheduler(Host):
     def _boot(self) -> None:
         settings = self.world.settings
         engine = Engine(Link(self.world.broker, self, settings.plain_below), settings, at=self._came_to)
-        self.in_flight = False
+        if not self.world.whole:
+            engine._housekeeping = Idle()  # type: ignore[assignment]
+            engine._rivals = Idle()  # type: ignore[assignment]
+        self.unrecorded: set[Key] = set()
+        self.writing: list[Key] = []
         self.loop = Loop(engine, Stop())
 
     def _came_to(self, step: str) -> None:
+        # Nothing new is claimed before all is recorded.
+        if step in ("claimed", "settled"):
+            self.unrecorded.clear()
         self.boundary("step")
-        self.in_flight = self.in_flight and step != "settled"
 
     def now(self) -> datetime:
         return self.world.now
@@ -159,6 +176,11 @@ class Scheduler(Host):
             self.world.current = before
 
     def waits(self, duration: timedelta) -> None:
+        # What it has written before, in this flush or an earlier one, it could have recorded in time.
+        self.world.fault(Trouble.SUSPEND, duration, self.name, brief=True, copies=frozenset(self.writing))
+        self.stands(duration)
+
+    def stands(self, duration: timedelta) -> None:
         """Stand still while the others go on."""
         self.world.standing += 1
         try:
@@ -169,19 +191,22 @@ class Scheduler(Host):
     def boundary(self, kind: str) -> None:
         self.passed += 1
         if self.world.database_away and (kind.endswith("statement") or kind == "before commit"):
+            if self.unrecorded:
+                self.world.fault(Trouble.DATABASE, NOTHING, self.name, brief=True, copies=frozenset(self.unrecorded))
             raise failure(kind)
         if self.stopped or not self.hits or self.passed < self.hits[0].boundary or not self.hits[0].fits(kind):
             return
         hit = self.hits.pop(0)
         self.world.tell(f"{hit.action} {kind} ({self.passed})")
         brief = hit.action in ("error", "commit", "lost")
-        self.world.fault(_KINDS[hit.action], hit.lasts, self.name, brief=brief, in_flight=self.in_flight)
+        copies = frozenset({*self.unrecorded, *(self.writing if hit.action == "suspend" else ())})
+        self.world.fault(_KINDS[hit.action], hit.lasts, self.name, brief=brief, copies=copies)
         match hit.action:
             case "crash":
                 self._away = hit.lasts
                 raise Died
             case "suspend":
-                self.waits(hit.lasts)
+                self.stands(hit.lasts)
             case "lost":
                 raise Lost
             case _:
