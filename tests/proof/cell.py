@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import threading
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -33,6 +34,8 @@ SETTINGS = {
 }  # fmt: skip
 #: A busy machine is no fault of a scheduler's: how late a message came is told and not judged.
 _SLACK = timedelta(seconds=10)
+#: So long nothing stands still on a machine that is only busy.
+_STALL = timedelta(seconds=3)
 _COLUMNS = (
     "id, task_name, due_at, state, reason, through, into_at, celery_task_id, decided_at, sent_at, claims, beat_id"
 )
@@ -52,6 +55,8 @@ class Verdict:
     ran_twice: int
     unexplained: int
     silence: float
+    #: How often the machine or a server stood still by itself meanwhile.
+    stalls: int
     #: What the checker found, or why the cell could not be carried out.
     findings: list[Finding | str]
 
@@ -79,7 +84,10 @@ class Cell:
     faults: list[Fault] = field(default_factory=list)
     made: dict[str, Any] = field(default_factory=dict)
     edits: Future[Any] | None = None
-    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    #: How often the machine or a server was not itself for a while, beside what we did to them.
+    stalls: int = 0
+    _closed: threading.Event = field(default_factory=threading.Event)
+    _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
 
     # -- processes ----------------------------------------------------------------------------------------------------
 
@@ -105,6 +113,27 @@ class Cell:
         for process in self.schedulers:
             self.wait_able(process)
         self.began = self.now()
+        self._pool.submit(self._watch)
+
+    def _watch(self) -> None:
+        """Look whether the machine stands still, or the database does: a trouble as well, and everybody's."""
+        link, before = self.fleet.database.connect(), self.now()
+        while not self._closed.wait(0.2):
+            try:
+                with link.cursor() as cursor:
+                    cursor.execute("SELECT 1")
+            except Exception:  # away, by our hand
+                link.close()
+            now = self.now()
+            if now - before > _STALL:
+                self.faults.append(Fault(Trouble.SUSPEND, before, now))
+                self.stalls += 1
+            before = now
+
+    def close(self) -> None:
+        """Nothing of ours goes on in this process."""
+        self._closed.set()
+        self._pool.shutdown(wait=False)
 
     @property
     def log(self) -> Path:
@@ -181,7 +210,7 @@ class Cell:
         assert set(codes) <= {0}, f"exit codes {codes}"
         with suppress(ProcessLookupError):
             os.killpg(self.worker.pid, signal.SIGKILL)
-        self._pool.shutdown()
+        self.close()
 
     def _sent(self, task: str) -> list[Any]:
         return self.ask(f"SELECT id FROM onebeat_occurrence WHERE state <> 'skipped' AND task_name = '{task}'")
@@ -218,6 +247,7 @@ class Cell:
             copies=len(history.arrivals) - len(keys),
             ran_twice=sum(one.kind == Kind.RAN_TWICE for one in found),
             unexplained=sum(one.kind not in LOSSES | {Kind.RAN_TWICE} for one in found),
+            stalls=self.stalls,
             silence=max([(later - one).total_seconds() for one, later in pairwise(sent)], default=0.0),
             findings=[*found],
         )
@@ -244,7 +274,7 @@ class Cell:
             if line["kind"] == "body":
                 bodies.append(Execution(task, due_at, at, at, line["attempt"]))
             elif not line["attempt"]:
-                arrivals.append(Arrival(task, due_at, line["id"], None if self.worker_waits else at))
+                arrivals.append(Arrival(task, due_at, line["id"], seen=at))
         terms = Terms(BATCH, timedelta(seconds=LEASE), timedelta(seconds=AWAY), timedelta(seconds=LATE), _SLACK)
         names = [f"s{number}" for number in range(len(self.schedulers))]
         return History(

@@ -3,6 +3,7 @@
 Each cell has recurring and one-off tasks, people who edit, one guarded worker, and ends in the history checker.
 
     python -m tests.proof.chaos [--only WORDS] [--schedulers 1,3,8] [--places postgresql-redis,...] [--together 3]
+        [--part 1/2]
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import astuple
-from itertools import islice
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -38,8 +38,22 @@ PLACES = (
     ("postgresql", "rabbitmq"), ("mariadb", "redis"), ("sqlite", "rabbitmq"),
 )  # fmt: skip
 ONE_OFFS, OVER = 60, 12.0
-HEAD = ("place", "fault", "faults", "sent", "lost", "copies", "run twice", "unexplained", "longest silence, s")
+HEAD = (
+    "place",
+    "fault",
+    "faults",
+    "sent",
+    "lost",
+    "copies",
+    "run twice",
+    "unexplained",
+    "longest silence, s",
+    "stalls",
+)
 Spawn = Callable[..., subprocess.Popen[bytes]]
+#: More schedulers at once would be a test of the machine.
+MOST = 12
+_FAILED = (Exception, pytest.fail.Exception)
 
 
 @contextmanager
@@ -53,7 +67,7 @@ def opened(script: Script, place: Place, templates: Templates, spawn: Spawn, fol
         post = stack.enter_context(Post.open(brokers[place.broker]))
         fleet = Fleet(place, scratch, post, spawn)
         rest: list[dict[str, Any]] = [{}] * place.schedulers
-        yield Cell(
+        cell = Cell(
             fleet,
             folder,
             script.name,
@@ -64,6 +78,8 @@ def opened(script: Script, place: Place, templates: Templates, spawn: Spawn, fol
             script.worker_waits,
             rng=Random(seed),
         )
+        stack.callback(cell.close)
+        yield cell
 
 
 def side_by_side(
@@ -75,11 +91,16 @@ def side_by_side(
         for number, (script, place) in enumerate(todo):
             own = folder / str(number)
             own.mkdir()
-            found.append((script, stack.enter_context(opened(script, place, templates, spawn, own, seed + number))))
-        for _, cell in found:
-            cell.begin()
-        pool = stack.enter_context(ThreadPoolExecutor(len(found)))
-        yield from pool.map(_one, *zip(*found, strict=True))
+            try:
+                cell = stack.enter_context(opened(script, place, templates, spawn, own, seed + number))
+                cell.begin()
+            except _FAILED as error:
+                yield _broken(place, script, error)
+            else:
+                found.append((script, cell))
+        if found:
+            pool = stack.enter_context(ThreadPoolExecutor(len(found)))
+            yield from pool.map(_one, *zip(*found, strict=True))
 
 
 def _one(script: Script, cell: Cell) -> Verdict:
@@ -88,9 +109,15 @@ def _one(script: Script, cell: Cell) -> Verdict:
         script.run(cell)
         cell.finish()
         return cell.verdict()
-    except (Exception, pytest.fail.Exception) as error:
-        # What could not be carried out has not kept anything.
-        return Verdict(str(cell.fleet.place), script.name, len(cell.faults), 0, 0, 0, 0, 0, 0.0, [f"{error!r}"])
+    except _FAILED as error:
+        return _broken(cell.fleet.place, script, error)
+    finally:
+        cell.close()
+
+
+def _broken(place: Place, script: Script, error: BaseException) -> Verdict:
+    """What could not be carried out has not kept anything; the other cells go on."""
+    return Verdict(str(place), script.name, 0, 0, 0, 0, 0, 0, 0.0, 0, [f"{error!r}"])
 
 
 def own_servers() -> None:
@@ -119,11 +146,13 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--schedulers", default="1,3,8")
     parser.add_argument("--places", default=",".join("-".join(each) for each in PLACES))
     parser.add_argument("--together", type=int, default=3, help="how many cells run side by side")
+    parser.add_argument("--part", default="1/1", help="run this part of the cells, so that several can run at once")
     parser.add_argument("--seed", type=int, default=1)
     given = parser.parse_args(arguments)
     own_servers()
     places = [tuple(each.split("-")) for each in given.places.split(",")]
     numbers = [int(each) for each in given.schedulers.split(",")]
+    part, of = map(int, given.part.split("/"))
     bad, templates = 0, Templates()
     print(line(HEAD), line("---" for _ in HEAD), sep="\n", flush=True)
     try:
@@ -131,16 +160,28 @@ def main(arguments: Sequence[str]) -> int:
             if not any(words in script.name for words in given.only.split(",")):
                 continue
             todo = [(script, Place(*each, number)) for number in numbers for each in places if each[0] in script.on]
-            queue = iter(todo)
-            # A server that is restarted is everybody's.
-            while part := list(islice(queue, 1 if script.needs == "servers" else given.together)):
-                bad += _part(part, templates, given.seed)
+            for some in _together(todo[part - 1 :: of], given.together):
+                bad += _part(some, templates, given.seed)
     finally:
         templates.drop()
         for server in SERVERS.values():
             server.close()
     print(f"{bad} cells broke a promise" if bad else "every promise was kept", flush=True)
     return bool(bad)
+
+
+def _together(todo: Sequence[tuple[Script, Place]], most: int) -> Iterator[list[tuple[Script, Place]]]:
+    """Cells that can run side by side."""
+    some: list[tuple[Script, Place]] = []
+    for script, place in todo:
+        processes = sum(each.schedulers for _, each in some) + place.schedulers
+        # A server that is restarted is everybody's.
+        if some and (script.needs == "servers" or len(some) >= most or processes > MOST):
+            yield some
+            some = []
+        some.append((script, place))
+    if some:
+        yield some
 
 
 def _part(part: Sequence[tuple[Script, Place]], templates: Templates, seed: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
-from tests.proof.history import COPYING, NOTHING, Arrival, Fault, History, Key, Trouble
+from tests.proof.history import COPYING, NOTHING, Arrival, Fault, History, Key, Row, Trouble
 
 
 class Faults:
@@ -38,10 +38,10 @@ class Faults:
         first, last = self.terms.slack, self.terms.slack + self.terms.away
         return next((ended for began, ended in self._surely if began + first < instant < ended - last), None)
 
-    def explained(self, key: Key, came: Sequence[Arrival]) -> int:
+    def explained(self, key: Key, came: Sequence[Arrival], row: Row | None) -> int:
         """How many second copies of one occurrence the troubles of its senders explain (promise 4): one each."""
         return sum(
-            self._senders(fault) * (key in fault.copies if fault.copies is not None else self._near(fault, came))
+            self._senders(fault) * (key in fault.copies if fault.copies is not None else self._near(fault, came, row))
             for fault in self.all
             if fault.kind in COPYING
         )
@@ -50,11 +50,18 @@ class Faults:
         """How many schedulers had this trouble, each with messages of its own."""
         return 1 if fault.scheduler or fault.copies is not None else len(self.schedulers)
 
-    def _near(self, fault: Fault, came: Sequence[Arrival]) -> bool:
+    def _near(self, fault: Fault, came: Sequence[Arrival], row: Row | None) -> bool:
+        """Whether one of these was sent while its scheduler had this trouble.
+
+        Where it is not known when it was sent: whether the trouble fell between claim and record, as no other can have
+        made anybody send it again.
+        """
         first, last = fault.began - self.terms.slack, fault.ended + self.terms.slack
+        begun = row.decided_at if row and row.decided_at else self.ended
+        settled = row.sent_at if row and row.sent_at else self.ended
         return any(
             (not fault.scheduler or not one.scheduler or fault.scheduler == one.scheduler)
-            and (one.at is None or first <= one.at <= last)
+            and (begun <= last and settled >= first if one.at is None else first <= one.at <= last)
             for one in came
         )
 

@@ -111,6 +111,8 @@ class Arrival:
     at: datetime | None = None
     scheduler: str = ""
     run: int = 0
+    #: By when it had come, where only that is known: when a worker got it.
+    seen: datetime | None = None
 
 
 @dataclass(frozen=True)

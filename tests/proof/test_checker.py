@@ -292,6 +292,37 @@ BAD: dict[str, tuple[Kind | set[Kind], Callable[[], History]]] = {
         Kind.NOT_RUN,
         lambda: replace(plain(), executions=[body(one, one + 1, one + 2) for one in (10, 20)]),
     ),
+    "claimed while nobody could send": (
+        Kind.HASTY,
+        lambda: history(
+            reign(10), [row(10, decided=7)], [came(10, 7)], fault("broker", 9, 40, known=True, copies=frozenset())
+        ),
+    ),
+    "a change that was there at the claim": (
+        Kind.STALE,
+        lambda: history(
+            [reign(10), reign(begins=10.3, enabled=False)],
+            [row(10, decided=30, claims=2)], [came(10, 30)], fault("crash", 10.2, 29, "a"),
+        ),
+    ),
+    "a range that ends between two times": (
+        Kind.UNSCHEDULED,
+        lambda: outage("skip", [row(20, "missed", through=71, decided=55.5)], []),
+    ),
+    "an outcome that nobody kept": (
+        Kind.FORGOTTEN,
+        lambda: replace(
+            plain(), executions=[body(one, one + 1, one + 2) for one in (10, 20, 30)], reported=True,
+            ledger=[row(10, state="sent"), *(replace(row(one), state="succeeded") for one in (20, 30))],
+        ),
+    ),
+    "a copy of another message than those in flight": (
+        Kind.TWICE,
+        lambda: replace(
+            extra(plain(), came(20, 16, "b")),
+            faults=[fault("suspend", 20.5, 36, "b", copies=frozenset({("t", at(30), 0)}))],
+        ),
+    ),
     "a body without a message": (
         Kind.UNRECORDED,
         lambda: replace(plain(), executions=[body(one, one + 1, one + 2) for one in (10, 20, 25, 30)]),

@@ -8,16 +8,25 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 
-def main(first: int, count: int | None) -> int:
+@contextmanager
+def in_memory() -> Iterator[None]:
+    """A database for this process, before Django is set up."""
     os.environ["DJANGO_SETTINGS_MODULE"] = "tests.project.settings"
     with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
         # A file: a connection that is dropped must lose its transaction. It need not survive the machine.
         options = {"init_command": "PRAGMA synchronous = OFF; PRAGMA journal_mode = MEMORY"}
         database = {"ENGINE": "django.db.backends.sqlite3", "NAME": f"{folder}/db", "OPTIONS": options}
         os.environ["ONEBEAT_TEST_DB"] = json.dumps(database)
+        yield
+
+
+def main(first: int, count: int | None) -> int:
+    with in_memory():
         return _simulate(first, count)
 
 

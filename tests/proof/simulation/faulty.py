@@ -28,12 +28,12 @@ class Hit:
     #: "crash", "error" (of the database), "commit" (its reply is lost), "suspend" or "lost" (the broker's connection).
     action: str
     lasts: timedelta = timedelta(0)
-    #: Aimed at this kind of boundary; empty: at any.
+    #: Aimed at this kind of boundary, or at any of those while it records what was sent ("recording"); empty: at any.
     only: str = ""
 
-    def fits(self, kind: str) -> bool:
+    def fits(self, kind: str, recording: bool = False) -> bool:
         """Whether it can happen here."""
-        if self.only and kind != self.only:
+        if self.only and kind != self.only and not (recording and self.only == "recording"):
             return False
         if self.action == "crash":
             return True

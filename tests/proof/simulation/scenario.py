@@ -66,7 +66,9 @@ class Scenario:
         self.long = seed % _ONE_IN == 0
         self.size = size = LONG if self.long else SHORT
         middle = rng.choice(CHANGES)
-        batch = rng.choice([2, 5, 50])
+        #: Whether several are due at the same instants, so that a batch has more than one flush.
+        self.crowd = not self.long and rng.random() < 0.3
+        batch = rng.choice([5, 50] if self.crowd else [2, 5, 50])
         #: Whether some changes come past the ORM; only the sweep sees those before their time.
         self.by_sql = self.long and rng.random() < 0.5
         settings = Settings(
@@ -75,7 +77,7 @@ class Scenario:
             lease_seconds=size.lease,
             late_seconds=size.late,
             batch_size=batch,
-            flush_size=rng.choice([1, 3, 50]),
+            flush_size=rng.choice([1, 1, 3] if self.crowd else [1, 3, 50]),
             plain_below=rng.choice([2, 50]),
             sweep_size=50 if self.by_sql else 0,
             keep_days=0,
@@ -86,7 +88,7 @@ class Scenario:
         self.end = self.world.start + seconds(size.trouble + size.peace)
         self.tasks = [
             Wanted(self.world, f"task {number}", middle, self.end + seconds(600))
-            for number in range(rng.randint(1, size.tasks))
+            for number in range(rng.randint(2, 4) if self.crowd else rng.randint(1, size.tasks))
         ]
 
     def run(self) -> list[Finding]:
@@ -94,17 +96,19 @@ class Scenario:
         _empty()
         world, rng, size = self.world, self.rng, self.size
         govern(world)
-        for number in range(rng.choice([1, 1, 2, 2, 2, 3])):
+        for number in range(rng.choice([2, 2, 3] if self.crowd else [1, 1, 2, 2, 2, 3])):
             host = Scheduler(world, f"s{number}", seconds(rng.choice([0, 0, 60, -60])))
             began = rng.uniform(0, size.trouble / 10)
             world.fault(Trouble.STOPPED, seconds(began), host.name)
             world.at(world.start + seconds(began), host.step)
             for _ in range(rng.choice([0, 1, 1, 2])):
-                host.hits.append(self._hit())
+                host.hits.append(self._in_a_batch() if self.crowd else self._hit())
             host.hits.sort(key=lambda hit: hit.boundary)
-        for task in self.tasks:
+        if self.crowd:
+            self._later(0, 0.2 * size.trouble, self._create_alike)
+        for task in () if self.crowd else self.tasks:
             self._later(0, 0.4 * size.trouble, lambda task=task: self._create(task))
-        for _ in range(rng.choice(size.edits)):
+        for _ in range(rng.choice([0, 1, 3] if self.crowd else size.edits)):
             self._later(0.15 * size.trouble, size.trouble, self._edit)
         for _ in range(rng.choice([0, 0, 1, 2])):
             self._outage()
@@ -153,10 +157,19 @@ class Scenario:
         aims = {
             "crash": ["", "", "step", "after message", "after commit"],
             "suspend": ["", "step", "step", "before message", "after message"],
+            "error": ["", "", "", "recording"],
         }
         only = self.rng.choice(aims.get(action, [""]))
         last = 200 if self.long else 80
         return Hit(self.rng.randint(1 if only else 10, last), action, seconds(lasts.get(action, 0)), only)
+
+    def _in_a_batch(self) -> Hit:
+        """Between the claim and the last flush: somebody else may take over what is left."""
+        action = self.rng.choice(["suspend", "suspend", "suspend", "crash", "error", "lost"])
+        lasts = seconds(self.rng.choice(self.size.lasts[-2:]))
+        aims = {"lost": ["after message"], "error": ["recording"]}
+        only = self.rng.choice(aims.get(action, ["step", "before message", "after message"]))
+        return Hit(self.rng.randint(1, 60), action, lasts if action in ("suspend", "crash") else seconds(0), only)
 
     def _outage(self) -> None:
         """The broker or the database is not itself for a while, for all."""
@@ -221,7 +234,12 @@ class Scenario:
         ]
         return rng.choice(kinds)
 
-    def _create(self, task: Wanted) -> None:
+    def _create_alike(self) -> None:
+        schedule = self._schedule()
+        for task in self.tasks:
+            self._create(task, schedule)
+
+    def _create(self, task: Wanted, schedule: tuple[Any, ...] | None = None) -> None:
         rng = self.rng
         options: dict[str, Any] = {"missed": rng.choice(["latest", "latest", "skip", "all"])}
         if rng.random() < 0.2:
@@ -231,7 +249,7 @@ class Scenario:
         if rng.random() < 0.25:
             options["overlap"] = "skip"
         fields: dict[str, Any] = {}
-        schedule = self._schedule()
+        schedule = schedule or self._schedule()
         if rng.random() < 0.15:
             fields["expires"] = _whole(self.world.now + seconds(rng.uniform(5, 30)))
         if schedule[0] != "at" and rng.random() < 0.2:
@@ -254,6 +272,8 @@ class Scenario:
             task.save,
             task.delete,
         ]
+        if self.crowd:
+            edits = [*edits[1:3], edits[4], task.delete]
         if self.by_sql:
             edits = [lambda: task.spoil(not now.broken), task.disable_by_sql]
         rng.choice(edits)()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+from typing import Any
 
 import django
 from django.core.management import call_command
@@ -12,7 +13,8 @@ from django.utils import timezone
 from tests.proof.history import Finding
 
 
-def _prepare() -> None:
+def prepare() -> None:
+    """Once in a process."""
     django.setup()
     call_command("migrate", verbosity=0)
     # Queries leave little cyclic garbage; looking for it after each few hundred objects is a fifth of the work.
@@ -22,14 +24,11 @@ def _prepare() -> None:
 
 def run(first: int, count: int) -> list[str]:
     """Run seeds `first` to `first + count - 1`; a line for each that is not as it should be."""
-    _prepare()
+    prepare()
     logging.disable()
     lines = []
     for seed in range(first, first + count):
-        try:
-            found: list[object] = list(_run(seed)[0])
-        except Exception as error:
-            found = [f"{type(error).__name__}: {error}"]
+        found = one(seed)
         if found:
             lines.append(
                 f"make simulate SEED={seed}: {found[0]}" + (f" and {len(found) - 1} more" if found[1:] else "")
@@ -37,9 +36,17 @@ def run(first: int, count: int) -> list[str]:
     return lines
 
 
+def one(seed: int) -> list[Any]:
+    """What the checker found in one run, or the error that ended it."""
+    try:
+        return list(_run(seed)[0])
+    except Exception as error:
+        return [f"{type(error).__name__}: {error}"]
+
+
 def replay(seed: int) -> tuple[list[Finding], list[str]]:
     """One run again: what the checker found, and what happened."""
-    _prepare()
+    prepare()
     return _run(seed)
 
 

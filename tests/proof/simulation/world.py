@@ -10,6 +10,7 @@ import heapq
 import itertools
 import secrets
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -139,12 +140,14 @@ class Scheduler(Host):
             engine._rivals = Idle()  # type: ignore[assignment]
         self.unrecorded: set[Key] = set()
         self.writing: list[Key] = []
+        self.recording = False
         self.loop = Loop(engine, Stop())
 
     def _came_to(self, step: str) -> None:
         # Nothing new is claimed before all is recorded.
         if step in ("claimed", "settled"):
             self.unrecorded.clear()
+        self.recording = step == "published"
         self.boundary("step")
 
     def now(self) -> datetime:
@@ -181,12 +184,14 @@ class Scheduler(Host):
         self.stands(duration)
 
     def stands(self, duration: timedelta) -> None:
-        """Stand still while the others go on."""
+        """Stand still while the others go on. That was the last fault; whoever stands still in between adds to it."""
+        place = len(self.world.faults) - 1
         self.world.standing += 1
         try:
             self.world.run(self.world.now + duration)
         finally:
             self.world.standing -= 1
+            self.world.faults[place] = replace(self.world.faults[place], ended=self.world.now)
 
     def boundary(self, kind: str) -> None:
         self.passed += 1
@@ -194,7 +199,12 @@ class Scheduler(Host):
             if self.unrecorded:
                 self.world.fault(Trouble.DATABASE, NOTHING, self.name, brief=True, copies=frozenset(self.unrecorded))
             raise failure(kind)
-        if self.stopped or not self.hits or self.passed < self.hits[0].boundary or not self.hits[0].fits(kind):
+        if (
+            self.stopped
+            or not self.hits
+            or self.passed < self.hits[0].boundary
+            or not self.hits[0].fits(kind, self.recording)
+        ):
             return
         hit = self.hits.pop(0)
         self.world.tell(f"{hit.action} {kind} ({self.passed})")
