@@ -21,7 +21,7 @@ from tests.proof.simulation.wanted import Wanted
 from tests.proof.simulation.world import Scheduler, World, govern
 
 #: Workers are done with what they got last.
-_WORKERS = timedelta(seconds=20)
+_WORKERS = timedelta(seconds=25)
 #: As they are written, and as the engine's tables are emptied between two runs.
 _TABLES = (
     *("onebeat_occurrence", "onebeat_taskstate", "onebeat_change", "onebeat_beat", "onebeat_fact", "onebeat_outage"),
@@ -175,6 +175,7 @@ class Scenario:
         """The broker or the database is not itself for a while, for all."""
         world, broker = self.world, self.world.broker
         lasts = seconds(self.rng.choice(self.size.lasts))
+        takes = seconds(self.rng.choice([0.7, 1.3]))
         name = f"task {self.rng.randrange(len(self.tasks))}"
 
         def away(on: bool) -> None:
@@ -187,7 +188,7 @@ class Scenario:
             world.database_away = on
 
         def slow(on: bool) -> None:
-            broker.takes = seconds(0.7) if on else seconds(0)
+            broker.takes = takes if on else seconds(0)
 
         def refuses(on: bool) -> None:
             (broker.refuses.add if on else broker.refuses.discard)(name)
@@ -199,7 +200,7 @@ class Scenario:
             away: Trouble.BROKER, full: Trouble.BROKER, database: Trouble.DATABASE, slow: Trouble.SUSPEND,
             refuses: Trouble.REFUSAL, defers: Trouble.REFUSAL,
         }  # fmt: skip
-        switch = self.rng.choice(list(kinds))
+        switch = slow if self.crowd and self.rng.random() < 0.5 else self.rng.choice(list(kinds))
         task = name if kinds[switch] == Trouble.REFUSAL else ""
 
         def begin() -> None:

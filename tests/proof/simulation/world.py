@@ -93,7 +93,7 @@ class World:
         self.faults.append(Fault(kind, self.now, self.now + lasts, scheduler, **more))
 
     def _deliver(self, key: int, one: Arrival) -> None:
-        """A worker takes each message after a while, guarded."""
+        """A worker takes each message after a while, guarded. One that is busy leaves time to send it again."""
         self.tell(f"message of {one.task} for {one.due_at}")
         takes = timedelta(seconds=self.rng.choice([0.1, 0.5, 2, 12]))
         attempt = outcomes.Attempt(key, one.due_at, one.run, 0)
@@ -107,7 +107,7 @@ class World:
         def end(token: int) -> None:
             outcomes.end("default", attempt, token, outcomes.Outcome.SUCCESS)
 
-        self.at(self.now + timedelta(seconds=self.rng.choice([0, 0.05, 1])), begin)
+        self.at(self.now + timedelta(seconds=self.rng.choice([0, 0.05, 1, 9])), begin)
 
 
 class Idle:
@@ -141,6 +141,7 @@ class Scheduler(Host):
         self.unrecorded: set[Key] = set()
         self.writing: list[Key] = []
         self.recording = False
+        self.claimed = self.world.now
         self.loop = Loop(engine, Stop())
 
     def _came_to(self, step: str) -> None:
@@ -148,6 +149,7 @@ class Scheduler(Host):
         if step in ("claimed", "settled"):
             self.unrecorded.clear()
         self.recording = step == "published"
+        self.claimed = self.world.now if step == "claimed" else self.claimed
         self.boundary("step")
 
     def now(self) -> datetime:
@@ -179,8 +181,10 @@ class Scheduler(Host):
             self.world.current = before
 
     def waits(self, duration: timedelta) -> None:
-        # What it has written before, in this flush or an earlier one, it could have recorded in time.
-        self.world.fault(Trouble.SUSPEND, duration, self.name, brief=True, copies=frozenset(self.writing))
+        # A message that leaves while the lease lasts could have been recorded in time.
+        late = self.world.now + duration >= self.claimed + timedelta(seconds=self.world.settings.lease_seconds)
+        copies = frozenset(self.writing[:1] if late else ())
+        self.world.fault(Trouble.SUSPEND, duration, self.name, brief=True, copies=copies)
         self.stands(duration)
 
     def stands(self, duration: timedelta) -> None:
