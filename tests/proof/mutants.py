@@ -160,6 +160,7 @@ def _again_and_again(decide: Any) -> Any:
 
 MUTANTS = (
     Mutant("no look at the lease before a flush", "onebeat.store.settle:still_mine", _trusting, (Kind.TWICE,)),
+    Mutant("recorded at the end alone", "onebeat.engine.tick:_RECORDS_A_LEASE", lambda _: 0.001, (Kind.TWICE,)),
     Mutant("settled whoever has it", "onebeat.store.settle:sent", _overwriting, (Kind.FORGOTTEN,)),
     Mutant("recovered under another id", "onebeat.store.claim:lost", _renaming, (Kind.MIXED,)),
     Mutant(

@@ -32,6 +32,8 @@ _TICK_SECONDS = 1.0
 _SHORTEST = 0.02
 #: How many messages go out one by one between two checks of the lease.
 _PART = 50
+#: So often, at least, what the broker took in a long batch is recorded within one lease.
+_RECORDS_A_LEASE = 3
 #: Until the end of a tick that has taken no longer, what its beginning saw is the present.
 _FRESH_SECONDS = 0.002
 
@@ -199,8 +201,12 @@ class Engine:
         self._open[batch.token] = {one.id for one in batch.occurrences}
         self.at("claimed")
         accepted = self._accepted.setdefault(batch.token, [])
-        whole = True
+        whole, begun, long = True, clock.monotonic(), self.settings.lease_seconds / _RECORDS_A_LEASE
         for start in range(0, len(batch.occurrences), size):
+            if accepted and clock.monotonic() - begun > long:
+                # A broker so slow that the lease may end on the way: what it has by then must not be sent again.
+                self._record()
+                accepted, begun = self._accepted.setdefault(batch.token, []), clock.monotonic()
             part = batch.occurrences[start : start + size]
             if self.stopping() or not self._flush(batch, part, accepted, singly):
                 whole = False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
@@ -68,6 +68,10 @@ class Scenario:
         middle = rng.choice(CHANGES)
         #: Whether several are due at the same instants, so that a batch has more than one flush.
         self.crowd = not self.long and rng.random() < 0.3
+        #: Whether the broker is so slow that leases end on the way, with others who look for such.
+        self.slow = self.crowd and rng.random() < 0.25
+        if self.slow:
+            self.size = size = replace(size, poll=1.0)
         batch = rng.choice([5, 50] if self.crowd else [2, 5, 50])
         #: Whether some changes come past the ORM; only the sweep sees those before their time.
         self.by_sql = self.long and rng.random() < 0.5
@@ -102,7 +106,8 @@ class Scenario:
             world.fault(Trouble.STOPPED, seconds(began), host.name)
             world.at(world.start + seconds(began), host.step)
             for _ in range(rng.choice([0, 1, 1, 2])):
-                host.hits.append(self._in_a_batch() if self.crowd else self._hit())
+                if not self.slow:
+                    host.hits.append(self._in_a_batch() if self.crowd else self._hit())
             host.hits.sort(key=lambda hit: hit.boundary)
         if self.crowd:
             self._later(0, 0.2 * size.trouble, self._create_alike)
@@ -110,7 +115,7 @@ class Scenario:
             self._later(0, 0.4 * size.trouble, lambda task=task: self._create(task))
         for _ in range(rng.choice([0, 1, 3] if self.crowd else size.edits)):
             self._later(0.15 * size.trouble, size.trouble, self._edit)
-        for _ in range(rng.choice([0, 0, 1, 2])):
+        for _ in range(1 if self.slow else rng.choice([0, 0, 1, 2])):
             self._outage()
         with watched(world):
             world.run(world.start + seconds(size.trouble))
@@ -200,7 +205,7 @@ class Scenario:
             away: Trouble.BROKER, full: Trouble.BROKER, database: Trouble.DATABASE, slow: Trouble.SUSPEND,
             refuses: Trouble.REFUSAL, defers: Trouble.REFUSAL,
         }  # fmt: skip
-        switch = slow if self.crowd and self.rng.random() < 0.5 else self.rng.choice(list(kinds))
+        switch = slow if self.slow else self.rng.choice(list(kinds))
         task = name if kinds[switch] == Trouble.REFUSAL else ""
 
         def begin() -> None:
@@ -218,7 +223,7 @@ class Scenario:
             if not self.outages[switch.__name__, task]:  # two may overlap
                 switch(False)
 
-        start = self.rng.uniform(0.2, 0.75) * self.size.trouble
+        start = self.rng.uniform(0.0 if self.slow else 0.2, 0.3 if self.slow else 0.75) * self.size.trouble
         self.world.at(self.world.start + seconds(start), begin)
         self.world.at(self.world.start + seconds(start) + lasts, end)
 
