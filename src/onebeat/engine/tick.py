@@ -329,8 +329,8 @@ class Engine:
 
     def _sleep(self, ready: bool, seen: Glance | None) -> float:
         poll = self.settings.poll_interval
-        if not ready:
-            return poll
+        if not ready or self.presence.refused:
+            return poll  # what is due stays so while the broker takes nothing: no reason to try again at once
         seen = seen or glance(self.using, self._floor)
         self.presence.rests(seen.now)
         if seen.wake_at is not None and seen.wake_at <= min(seen.now, self._claimed):
