@@ -187,7 +187,7 @@ MUTANTS = (
         _too_wide,
         (Kind.CONTRADICTION, Kind.UNREASONED, Kind.UNSCHEDULED),
     ),
-    Mutant("the host's clock decides", "onebeat.core.clock:database_now", _of_the_host, (Kind.EARLY,)),
+    Mutant("the host's clock decides", "onebeat.core.clock:database_now", _of_the_host, (Kind.EARLY, Kind.UNREASONED)),
     Mutant("no guard", "onebeat.store.outcomes:begin", _unguarded, (Kind.RAN_TWICE,)),
     Mutant(
         "two runs at a time",

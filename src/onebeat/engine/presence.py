@@ -90,8 +90,9 @@ class Presence:
             self.seen(vendors.now(self.using), True, failing_since)
 
     def rests(self, now: datetime) -> None:
-        """A tick has ended: what counts as a gap begins here."""
-        self._seen = now
+        """A tick has ended: what counts as a gap begins here, unless one lies in the tick itself."""
+        if self._seen is None or now - self._seen <= self.away:
+            self._seen = now
 
     def missed_before(self, now: datetime, late: timedelta) -> datetime:
         """Turns before this instant could not be kept: nobody was able to send then, or they are later than `late`."""

@@ -165,6 +165,7 @@ class Engine:
         while True:
             if self.stopping() or not self.dispatcher.ready():
                 return False
+            self.presence.still_at_work(self._failing_since)  # or has it stood still since the last batch?
             batch = claim.due(self.using, terms, None if full else self._floor)
             self._claimed = batch.now
             self.presence.lag = max(timedelta(0), batch.now - batch.oldest) if batch.oldest else timedelta(0)
