@@ -47,6 +47,8 @@ class Host:
     unrecorded: set[Key]
     #: Whose messages are about to be written, one after the other.
     writing: list[Key]
+    #: All of the flush under way.
+    flush: list[Key]
 
     def boundary(self, kind: str) -> None:
         raise NotImplementedError
@@ -78,6 +80,7 @@ class Link:
 
     def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
         outcomes: list[Outcome] = []
+        self.host.flush = [_key(one) for one in messages]
         for number, message in enumerate(messages):
             self.host.writing = [_key(one) for one in messages[number:]]
             if outcomes and isinstance(outcomes[-1], Unsent):

@@ -69,7 +69,7 @@ class Scenario:
         #: Whether several are due at the same instants, so that a batch has more than one flush.
         self.crowd = not self.long and rng.random() < 0.3
         #: Whether the broker is so slow that leases end on the way, with others who look for such.
-        self.slow = self.crowd and rng.random() < 0.25
+        self.slow = self.crowd and rng.random() < 0.4
         if self.slow:
             self.size = size = replace(size, poll=1.0)
         batch = rng.choice([5, 50] if self.crowd else [2, 5, 50])
@@ -180,7 +180,8 @@ class Scenario:
         """The broker or the database is not itself for a while, for all."""
         world, broker = self.world, self.world.broker
         lasts = seconds(self.rng.choice(self.size.lasts))
-        takes = seconds(self.rng.choice([0.7, 1.3]))
+        takes = seconds(1.3 if self.slow else 0.7)
+        lasts = seconds(self.size.trouble) if self.slow else lasts
         name = f"task {self.rng.randrange(len(self.tasks))}"
 
         def away(on: bool) -> None:

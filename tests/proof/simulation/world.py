@@ -140,6 +140,7 @@ class Scheduler(Host):
             engine._rivals = Idle()  # type: ignore[assignment]
         self.unrecorded: set[Key] = set()
         self.writing: list[Key] = []
+        self.flush: list[Key] = []
         self.recording = False
         self.claimed = self.world.now
         self.loop = Loop(engine, Stop())
@@ -181,9 +182,9 @@ class Scheduler(Host):
             self.world.current = before
 
     def waits(self, duration: timedelta) -> None:
-        # A message that leaves while the lease lasts could have been recorded in time.
+        # What left in an earlier flush could have been recorded in time; this one is in the broker's hands.
         late = self.world.now + duration >= self.claimed + timedelta(seconds=self.world.settings.lease_seconds)
-        copies = frozenset(self.writing[:1] if late else ())
+        copies = frozenset(self.flush if late else ())
         self.world.fault(Trouble.SUSPEND, duration, self.name, brief=True, copies=copies)
         self.stands(duration)
 
