@@ -22,7 +22,7 @@ class Settings:
     #: How many due tasks are claimed in one transaction.
     batch_size: int = 500
     #: How many messages go to the broker between two checks of the lease.
-    flush_size: int = 500
+    flush_size: int = 250
     #: Where something listens to Celery's publish signals: from how many messages on a flush uses the transport's own
     #: batch. Fewer go out one by one.
     plain_below: int = 50
