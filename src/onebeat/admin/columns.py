@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.db.models import Case, IntegerField, When
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
@@ -14,20 +15,50 @@ from onebeat.admin import outcomes, status
 from onebeat.admin.filters import ORIGINS
 from onebeat.admin.listing import WAKE, beside, now_of
 from onebeat.admin.words import schedule_raw, schedule_words, schedules_of, time_tag, two
+from onebeat.models.rules import SCHEDULES
+from onebeat.store import vendors
+from onebeat.store.lastruns import OutcomeRank
 
 if TYPE_CHECKING:
     from onebeat.models import PeriodicTask
+
+#: To sort by: the kinds of schedule in their usual order, and the origins.
+_KIND = Case(
+    *(When(**{f"{kind}__isnull": False}, then=place) for place, kind in enumerate(SCHEDULES)),
+    default=len(SCHEDULES),
+    output_field=IntegerField(),
+)
+_ORIGIN = Case(
+    *(When(onebeat_options__origin=name, then=place) for place, name in enumerate(ORIGINS)),
+    default=len(ORIGINS),
+    output_field=IntegerField(),
+)
 
 
 class TaskColumns:
     """For `list_display`."""
 
+    #: What the list is ordered by when it is to be sorted by status, and what that stands for.
+    status_rank = status.Rank
+
+    def ranked(self, using: str) -> Case:
+        """The order of the statuses, on this database, now."""
+        return status.rank(using, vendors.now(using))
+
     @admin.display(description=_("name"), ordering="name")
     def name_and_notes(self, task: PeriodicTask) -> SafeString:
-        """The name, and below it who made the task, if that was no person here, and the notes for people."""
+        """The name, and below it the notes for people."""
+        return two(task.name, task.description)
+
+    @admin.display(description=_("origin"), ordering=_ORIGIN)
+    def origin(self, task: PeriodicTask) -> SafeString | None:
+        """Who made the task, if that was no person here, and what people have set otherwise than its code says."""
         options = beside(task, "onebeat_options")
-        origin = ORIGINS.get(options.origin) if options is not None else None
-        return two(task.name, ": ".join(str(one) for one in (origin, task.description) if one))
+        word = ORIGINS.get(options.origin) if options is not None else None
+        if word is None:
+            return None
+        fields = ", ".join(getattr(task, "onebeat_overrides", []))
+        return two(str(word), gettext("changed here: %(fields)s") % {"fields": fields} if fields else "")
 
     @admin.display(description=_("Celery task"), ordering="task")
     def task_and_badge(self, task: PeriodicTask) -> SafeString:
@@ -42,7 +73,7 @@ class TaskColumns:
             gettext("unknown"),
         )
 
-    @admin.display(description=_("schedule"))
+    @admin.display(description=_("schedule"), ordering=_KIND)
     def schedule_in_words(self, task: PeriodicTask) -> SafeString:
         """The schedule in words, and the rule as it is written."""
         rows = schedules_of(task)
@@ -56,14 +87,19 @@ class TaskColumns:
         state = beside(task, "onebeat_state")
         return None if state is None else _labelled(_("next run"), time_tag(state.due_at, now_of(task)))
 
-    @admin.display(description=_("last runs"), ordering="last_run_at")
-    def last_runs(self, task: PeriodicTask) -> SafeString:
-        """When it ran last and what became of that, and its newest occurrences as a picture."""
-        found = getattr(task, "onebeat_recent", [])
-        newest = _labelled(_("last run"), outcomes.last(found, now_of(task)))
-        return format_html("{}{}", newest or "", outcomes.marks(found))
+    @admin.display(description=_("last run"), ordering="last_run_at")
+    def last_run(self, task: PeriodicTask) -> SafeString | None:
+        """The nominal time of its newest occurrence that left, or failing that was decided about."""
+        one = outcomes.last(getattr(task, "onebeat_recent", []))
+        return None if one is None else _labelled(_("last run"), time_tag(one.due_at, now_of(task)))
 
-    @admin.display(description=_("status"))
+    @admin.display(description=_("last outcome"), ordering=OutcomeRank())
+    def last_outcome(self, task: PeriodicTask) -> SafeString:
+        """What became of that, how late it was, and its newest occurrences as a picture."""
+        found = getattr(task, "onebeat_recent", [])
+        return format_html("{}{}", _labelled(_("last outcome"), outcomes.in_words(found)) or "", outcomes.marks(found))
+
+    @admin.display(description=_("status"), ordering=status.RANK)
     def status_badge(self, task: PeriodicTask) -> SafeString:
         """On, paused, finished, off or set aside, and why."""
         found = status.status(task, now_of(task))

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib import admin
+from django.contrib.admin.views.main import ORDER_VAR
 from django.db import DEFAULT_DB_ALIAS
 from django.db.models import Q
 from django.urls import NoReverseMatch, reverse
@@ -15,6 +16,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin.filters import Choice
+from onebeat.admin.listing import BoundedList
 from onebeat.admin.outcomes import REASONS, STATES, late_words, state_word
 from onebeat.admin.readonly import ReadOnlyAdmin
 from onebeat.admin.words import instant, shown, span, two
@@ -24,47 +27,77 @@ from onebeat.store import vendors, verdicts
 #: A search finds the occurrences of this many tasks at most.
 _TASKS = 1000
 _BY_TASK = "task__id__exact"
+#: How an index finds those in a state: the claimed have a lease, the others a word of why.
+_INDEXED = {"claimed": Q(lease_until__isnull=False), "failed": Q(error__gt=""), "skipped": Q(reason__gt="")}
 
 
-class StateFilter(admin.SimpleListFilter):
+class StateFilter(Choice):
     """What became of it."""
 
     title = _("outcome")
     parameter_name = "state"
+    choices_here = STATES.items()
 
-    def lookups(self, request: Any, model_admin: Any) -> Any:
-        return list(STATES.items())
-
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        return queryset.filter(state=self.value()) if self.value() in STATES else queryset
+    def chosen(self, rows: Any, key: Any) -> Any:
+        return rows.filter(_INDEXED.get(key, Q()), state=key)
 
 
-class ReasonFilter(admin.SimpleListFilter):
+class ReasonFilter(Choice):
     """Why it was skipped."""
 
     title = _("reason")
     parameter_name = "reason"
+    choices_here = REASONS.items()
 
-    def lookups(self, request: Any, model_admin: Any) -> Any:
-        return list(REASONS.items())
-
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        return queryset.filter(state="skipped", reason=self.value()) if self.value() in REASONS else queryset
+    def chosen(self, rows: Any, key: Any) -> Any:
+        return rows.filter(_INDEXED["skipped"], state="skipped", reason=key)
 
 
-class SinceFilter(admin.SimpleListFilter):
+class SinceFilter(Choice):
     """How long ago its nominal time is."""
 
     title = _("nominal time")
     parameter_name = "since"
+    choices_here = [("1h", _("last hour")), ("24h", _("last 24 hours")), ("7d", _("last 7 days"))]
     hours = {"1h": 1, "24h": 24, "7d": 7 * 24}
 
-    def lookups(self, request: Any, model_admin: Any) -> Any:
-        return [("1h", _("last hour")), ("24h", _("last 24 hours")), ("7d", _("last 7 days"))]
+    def chosen(self, rows: Any, key: Any) -> Any:
+        return rows.filter(due_at__gte=vendors.now(rows.db) - timedelta(hours=self.hours[str(key)]))
 
-    def queryset(self, request: Any, queryset: Any) -> Any:
-        hours = self.hours.get(self.value() or "")
-        return queryset.filter(due_at__gte=vendors.now(queryset.db) - timedelta(hours=hours)) if hours else queryset
+
+class OccurrenceList(BoundedList):
+    """What no index finds is looked for among the newest occurrences, and the page says so: the ledger may have many
+    millions, and nobody waits for a look at all of them.
+    """
+
+    NEWEST = 1_000_000
+    #: Whether older ones were left out.
+    newest_of: int | None = None
+
+    def get_queryset(self, request: Any, exclude_parameters: Any = None) -> Any:
+        """As Django's, bounded."""
+        rows = super().get_queryset(request, exclude_parameters)
+        if self._found_by_index(rows):
+            return rows
+        ledger = Occurrence.objects.using(rows.db)
+        newest = ledger.order_by("-pk").values_list("pk", flat=True).first() or 0
+        if not ledger.filter(pk__lte=newest - self.NEWEST).exists():
+            return rows
+        self.newest_of = self.NEWEST
+        return rows.filter(pk__gt=newest - self.NEWEST)
+
+    def _found_by_index(self, rows: Any) -> bool:
+        """Of one task; or in the order of the keys, all of them or those that an index holds apart."""
+        chosen = set(self.filter_params)
+        if _BY_TASK in chosen:
+            return True
+        if ORDER_VAR in self.params or self.query or SinceFilter.parameter_name in chosen:
+            return False
+        state = self.filter_params.get(StateFilter.parameter_name, [""])[-1]
+        apart = vendors.connection(rows.db).features.supports_partial_indexes
+        if ReasonFilter.parameter_name in chosen or state in ("failed", "skipped"):
+            return bool(apart)
+        return state in ("", "claimed")
 
 
 @admin.register(Occurrence)
@@ -82,6 +115,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     list_filter = [StateFilter, ReasonFilter, SinceFilter]
     list_per_page = 50
     search_fields = ["task_name"]
+    ordering = ["-pk"]
     fields = [
         "task_link",
         ("due", "to", "run"),
@@ -94,6 +128,10 @@ class OccurrenceAdmin(ReadOnlyAdmin):
         "message_id",
         ("decided", "claims", "beat_id", "leased"),
     ]
+
+    def get_changelist(self, request: Any, **kwargs: Any) -> Any:
+        """Our list."""
+        return OccurrenceList
 
     def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """By the name, looked up among the tasks that exist: the ledger may have a hundred rows for each of them."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from onebeat.admin.words import shown, span, time_tag
+from onebeat.admin.words import shown, span
 from onebeat.models import Occurrence
 
 STATES = {
@@ -27,11 +27,15 @@ REASONS = {
     "coalesced": _("coalesced into a later run"),
     "disabled": _("disabled"),
     "edited": _("schedule edited"),
+    "elsewhere": _("another beat was at work"),
     "expired": _("expired"),
+    "handed_back": _("handed back to another scheduler"),
     "missed": _("missed"),
     "overlap": _("an earlier run was still open"),
     "paused": _("paused"),
+    "pruned": _("decided before"),
     "quarantined": _("set aside"),
+    "refused": _("could not be sent as it is"),
 }
 #: Each mark is told by its height and place as well as by its colour.
 _TALL, _LOW = (2, 18), (14, 6)
@@ -90,15 +94,19 @@ def _bar(number: int, one: Occurrence) -> SafeString:
     )  # fmt: skip
 
 
-def last(found: Sequence[Occurrence], now: datetime) -> SafeString | None:
-    """The newest occurrence that left, or failing that was decided about: when, what became of it, how late."""
-    if not found:
+def last(found: Sequence[Occurrence]) -> Occurrence | None:
+    """The newest occurrence that left, or failing that was decided about."""
+    return next((each for each in reversed(found) if each.state != "skipped"), found[-1] if found else None)
+
+
+def in_words(found: Sequence[Occurrence]) -> SafeString | None:
+    """What became of the last one, and how late it was."""
+    one = last(found)
+    if one is None:
         return None
-    one = next((each for each in reversed(found) if each.state != "skipped"), found[-1])
     late = late_words(one)
     return format_html(
-        '{}<div class="ob-small"><span class="ob-badge ob-{}">{}</span>{}</div>',
-        time_tag(one.due_at, now),
+        '<div class="ob-small"><span class="ob-badge ob-{}">{}</span>{}</div>',
         one.state,
         state_word(one),
         format_html(' <span class="ob-quiet">{}</span>', late) if late else "",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Q, QuerySet
+from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.listing import beside
 from onebeat.admin.words import shown, zone_name
-from onebeat.models import PeriodicTask
+from onebeat.models import PeriodicTask, TaskOptions, TaskState
 
 
 class Status(NamedTuple):
@@ -61,20 +61,60 @@ def _pause(options: Any) -> str:
     return ", ".join(parts)
 
 
+def _state(**wanted: Any) -> Exists:
+    return Exists(TaskState.objects.filter(pk=OuterRef("pk"), **wanted))
+
+
+def _paused(now: Any) -> Exists:
+    until = Q(paused_until=None) | Q(paused_until__gt=now)
+    return Exists(TaskOptions.objects.filter(until, pk=OuterRef("pk"), paused=True))
+
+
+# Never "not among those keys": where they are too many for its memory, PostgreSQL goes through them for each row.
+_ASIDE = _state(quarantine__gt="")
+_ENDED = _state(due_at=None, enabled=True)
+#: A one-off that has run.
+_DONE = Q(one_off=True, total_run_count__gt=0)
+
+
 def having(rows: QuerySet[PeriodicTask], key: str, now: datetime) -> QuerySet[PeriodicTask]:
-    """Those of the rows that `status` gives this key."""
+    """Those of the rows that `status` gives this key. What is rare has an index of its own, so no table but the tasks'
+    is read to its end.
+    """
     if key == "aside":
-        return rows.filter(onebeat_state__quarantine__gt="")
-    aside = Q(onebeat_state__quarantine__gt="")
-    done = Q(one_off=True, total_run_count__gt=0)
+        return rows.filter(_ASIDE)
+    rows = rows.filter(~_ASIDE)
     if key == "off":
-        return rows.filter(enabled=False).exclude(done).exclude(aside)
-    ended = Q(enabled=True, onebeat_state__due_at__isnull=True, onebeat_state__enabled=True)
+        return rows.filter(enabled=False).exclude(_DONE)
     if key == "finished":
-        return rows.filter(Q(done, enabled=False) | ended).exclude(aside)
-    until = Q(onebeat_options__paused_until__isnull=True) | Q(onebeat_options__paused_until__gt=now)
-    paused = Q(onebeat_options__paused=True) & until
-    rows = rows.filter(enabled=True).exclude(aside).exclude(ended)
-    if key == "paused":
-        return rows.filter(paused)
-    return rows.filter(Q(onebeat_options__isnull=True) | ~paused)
+        return rows.filter(Q(_DONE, enabled=False) | Q(_ENDED, enabled=True))
+    return rows.filter(~_ENDED, _paused(now) if key == "paused" else ~_paused(now), enabled=True)
+
+
+class Rank(Value):
+    """To sort the list by status: stands for `rank` until the list knows its database."""
+
+
+RANK = Rank(0)
+#: So many tasks of a rare status are brought to the front.
+_RANKED = 10_000
+
+
+def rank(using: str, now: datetime) -> Case:
+    """To sort by: what needs a person first. The rare ones are looked up by themselves and compared by key: a look at
+    other tables for each of a million tasks would take seconds.
+    """
+
+    def some(condition: Exists) -> list[int]:
+        rows = PeriodicTask._base_manager.using(using).filter(condition).order_by()
+        return list(rows.values_list("pk", flat=True)[:_RANKED])
+
+    return Case(
+        When(pk__in=some(_ASIDE), then=0),
+        When(Q(_DONE, enabled=False), then=3),
+        When(enabled=False, then=2),
+        When(pk__in=some(_ENDED), then=3),
+        When(pk__in=some(_paused(now)), then=1),
+        default=4,
+        output_field=IntegerField(),
+    )

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.db.models import BooleanField
+from django.db.models.expressions import RawSQL
 from django.http import HttpResponse, HttpResponseForbidden, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.urls import path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import smart_split, unescape_string_literal
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import filters, kinds, overview, preview, secrets
@@ -22,12 +25,15 @@ from onebeat.admin.pages import OurAdmin
 from onebeat.admin.words import WithReadings
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.rules import SCHEDULES
-from onebeat.store import migrated
+from onebeat.store import migrated, vendors
 
 if TYPE_CHECKING:
     OptionsInline = admin.StackedInline[TaskOptions, PeriodicTask]
 else:
     OptionsInline = admin.StackedInline
+
+#: What a search looks through: columns of the task.
+SEARCHED = ["name", "task", "args", "kwargs"]
 
 
 class TaskOptionsInline(OptionsInline):
@@ -58,11 +64,16 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
         "status_badge",
         "schedule_in_words",
         "next_run",
-        "last_runs",
+        "last_run",
+        "last_outcome",
         "task_and_badge",
+        "origin",
     ]
-    list_filter = [filters.StatusFilter, filters.KindFilter, filters.OriginFilter, "one_off"]
-    search_fields = ["name", "task", "args", "kwargs"]
+    list_filter = [
+        *(filters.StatusFilter, filters.OutcomeFilter, filters.LateFilter, filters.NextFilter, filters.LastFilter),
+        *(filters.KindFilter, filters.OriginFilter, "one_off", filters.TaskFilter),
+    ]
+    search_fields = SEARCHED
     list_per_page = 50
     actions = list(ACTS)
     ordering = ["name"]
@@ -101,6 +112,19 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
         """With all that the list and a task's text show, as far as `migrate` has made its tables."""
         rows = super().get_queryset(request).select_related(*SCHEDULES)
         return rows.select_related("onebeat_state", "onebeat_options") if migrated.complete(rows.db) else rows
+
+    def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
+        """As Django's: each word or quoted phrase is in one of the fields. In one look at each task, where the fields
+        are ours.
+        """
+        if list(self.get_search_fields(request)) != SEARCHED:
+            return super().get_search_results(request, queryset, search_term)
+        table = self.opts.db_table
+        for word in smart_split(search_term):
+            text = unescape_string_literal(word) if word[0] == word[-1] and word[0] in "\"'" else word
+            sql, params = vendors.holds(queryset.db, table, SEARCHED, text)
+            queryset = queryset.filter(RawSQL(sql, params, output_field=BooleanField()))
+        return queryset, False
 
     def get_inlines(self, request: Any, obj: Any) -> Any:
         """The options, once `migrate` has made their table."""

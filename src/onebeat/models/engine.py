@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.db import models
 
 from onebeat.models import fields
+from onebeat.models.indexes import Partial
 from onebeat.models.instants import UTCDateTimeField
 
 
@@ -57,7 +58,11 @@ class TaskState(models.Model):
     class Meta:
         app_label = "django_celery_beat"
         db_table = "onebeat_taskstate"
-        indexes = [models.Index(fields=["wake_at"], name="onebeat_taskstate_wake")]
+        indexes = [
+            models.Index(fields=["wake_at"], name="onebeat_taskstate_wake"),
+            Partial(fields=["task"], name="onebeat_taskstate_aside", where=models.Q(quarantine__gt="")),
+            Partial(fields=["task"], name="onebeat_taskstate_ended", where=models.Q(due_at=None, enabled=True)),
+        ]
 
     def __str__(self) -> str:
         return f"task {self.task_id}, due {self.due_at}"
@@ -140,7 +145,12 @@ class Occurrence(models.Model):
             ),
             models.CheckConstraint(condition=~models.Q(state="skipped", reason=""), name="onebeat_occurrence_reason"),
         ]
-        indexes = [models.Index(fields=["lease_until"], name="onebeat_occurrence_lease")]
+        # The last two name no column that a claim or a run that goes well changes: such rows stay cheap to update.
+        indexes = [
+            models.Index(fields=["lease_until"], name="onebeat_occurrence_lease"),
+            Partial(fields=["reason", "id"], name="onebeat_occurrence_why", where=models.Q(reason__gt="")),
+            Partial(fields=["id"], name="onebeat_occurrence_error", where=models.Q(error__gt="")),
+        ]
 
     def __str__(self) -> str:
         return f"{self.task_name} at {self.due_at}: {self.state}"

@@ -65,7 +65,7 @@ def health(using: str) -> dict[str, Any]:
         "able": len(able),
         "lag_seconds": lag.total_seconds(),
         "due": states.filter(wake_at__lte=now).count(),
-        "quarantined": states.filter(wake_at=None).exclude(quarantine="").count(),
+        "quarantined": states.filter(quarantine__gt="").count(),
         "failed_publishes": beats.aggregate(sum=Sum("failed"))["sum"] or 0,
         "largest_skew_ms": max((abs(skew) for _, skew in alive), default=0),
         "paused": pause.words() if pause else "",

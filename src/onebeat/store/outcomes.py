@@ -119,6 +119,8 @@ def end(
     rows = _rows(using, attempt).filter(which)
     if outcome in _NEVER_RAN:
         rows = rows.exclude(state=State.SKIPPED)  # the verdict not to send it has come true after all
+    # Never without a word: failures are looked up by it.
+    error = error if error or state != State.FAILED else outcome.value
     told = {"finished_at": DatabaseNow(), "outcome": outcome.value, "error": _short(error)}
     if token is not None:
         return bool(rows.update(state=state, **told))

@@ -29,7 +29,7 @@ def status(using: str) -> dict[str, Any]:
     oldest = states.filter(wake_at__lte=now).order_by("wake_at").values_list("wake_at", flat=True).first()
     upcoming = states.filter(wake_at__gt=now).order_by("wake_at").values_list("wake_at", flat=True).first()
     # Two columns of the task, not the row: what is quarantined may be unreadable.
-    quarantined = states.exclude(quarantine="").order_by("pk").values_list("pk", "task__name", "quarantine")[:_NAMED]
+    quarantined = states.filter(quarantine__gt="").order_by("pk").values_list("pk", "task__name", "quarantine")[:_NAMED]
     return {
         "now": _text(now),
         "schedulers": [
