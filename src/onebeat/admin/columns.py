@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import outcomes, status
 from onebeat.admin.filters import ORIGINS
-from onebeat.admin.listing import WAKE, beside, now_of
+from onebeat.admin.listing import WAKE, Rank, beside, now_of
 from onebeat.admin.words import schedule_raw, schedule_words, schedules_of, time_tag, two
 from onebeat.models.rules import SCHEDULES
 from onebeat.store import vendors
@@ -37,9 +37,6 @@ _ORIGIN = Case(
 
 class TaskColumns:
     """For `list_display`."""
-
-    #: What the list is ordered by when it is to be sorted by status, and what that stands for.
-    status_rank = status.Rank
 
     def ranked(self, using: str) -> Case:
         """The order of the statuses, on this database, now."""
@@ -99,7 +96,7 @@ class TaskColumns:
         found = getattr(task, "onebeat_recent", [])
         return format_html("{}{}", _labelled(_("last outcome"), outcomes.in_words(found)) or "", outcomes.marks(found))
 
-    @admin.display(description=_("status"), ordering=status.RANK)
+    @admin.display(description=_("status"), ordering=Rank(0))
     def status_badge(self, task: PeriodicTask) -> SafeString:
         """On, paused, finished, off or set aside, and why."""
         found = status.status(task, now_of(task))

@@ -11,7 +11,8 @@ from typing import Any
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import InvalidPage, Page, Paginator
-from django.db.models import Count, QuerySet
+from django.db.models import Count, QuerySet, Value
+from django.db.models.expressions import OrderBy
 
 from onebeat.admin import registered
 from onebeat.declare.overriding import overridden
@@ -110,6 +111,10 @@ class BoundedList(ChangeList):
         self.show_admin_actions = True
 
 
+class Rank(Value):
+    """To sort tasks by their status: stands for the admin's `ranked` until the list knows its database."""
+
+
 class TaskList(BoundedList):
     """The list of tasks. Each row gets its newest occurrences, read in two statements for the whole page, and if
     code made some of them what was set otherwise here.
@@ -139,11 +144,11 @@ class TaskList(BoundedList):
         if isinstance(first, str) and first.lstrip("-") == WAKE:
             down = "-" if first.startswith("-") else ""
             return rows.filter(**{f"{WAKE}__isnull": False}).order_by(first, down + STATE_KEY)
-        by = getattr(first, "expression", None)
-        if isinstance(by, lastruns.OutcomeRank):
+        if isinstance(first, OrderBy) and isinstance(first.expression, lastruns.OutcomeRank):
             return lastruns.narrowed(rows)
-        if isinstance(by, self.model_admin.status_rank):
-            found = self.model_admin.ranked(rows.db)
+        ranked = getattr(self.model_admin, "ranked", None)
+        if ranked and isinstance(first, OrderBy) and isinstance(first.expression, Rank):
+            found = ranked(rows.db)
             return rows.order_by(found.desc() if first.descending else found.asc(), *rows.query.order_by[1:])
         return rows
 

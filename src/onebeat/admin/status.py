@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, When
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -91,11 +91,6 @@ def having(rows: QuerySet[PeriodicTask], key: str, now: datetime) -> QuerySet[Pe
     return rows.filter(~_ENDED, _paused(now) if key == "paused" else ~_paused(now), enabled=True)
 
 
-class Rank(Value):
-    """To sort the list by status: stands for `rank` until the list knows its database."""
-
-
-RANK = Rank(0)
 #: So many tasks of a rare status are brought to the front.
 _RANKED = 10_000
 

@@ -52,7 +52,10 @@ def _chart(
     def bar(number: int, height: float) -> SafeString:
         tall = max(1.0, height / top * room)
         begin = local(load.start + number * bucket * MINUTE)
-        title = gettext("%(time)s: up to %(runs)s a minute") % {"time": f"{begin:%a %H:%M}", "runs": runs(height)}
+        title = gettext("%(time)s: up to %(runs)s a minute") % {
+            "time": f"{gettext(f'{begin:%a}')} {begin:%H:%M}",
+            "runs": runs(height),
+        }
         return format_html(
             '<rect class="{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>',
             "ob-peak" if number == peak else "ob-bar",

@@ -30,6 +30,15 @@ UNITS = [
     gettext_noop("every %(n)s seconds"),
     gettext_noop("every microsecond"),
     gettext_noop("every %(n)s microseconds"),
+    gettext_noop("astronomical dawn"),
+    gettext_noop("civil dawn"),
+    gettext_noop("nautical dawn"),
+    gettext_noop("astronomical dusk"),
+    gettext_noop("civil dusk"),
+    gettext_noop("nautical dusk"),
+    gettext_noop("solar noon"),
+    gettext_noop("sunrise"),
+    gettext_noop("sunset"),
 ]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

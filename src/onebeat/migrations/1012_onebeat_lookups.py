@@ -1,7 +1,7 @@
 """Indexes of what is rare and looked for: tasks set aside or at their end, occurrences that were skipped or failed.
 
 Only rows that are so are in them, so neither a claim nor a worker's word of a run that went well writes to them, and no
-column of theirs is one that those change.
+column of theirs is one that those change. And what people call the rows of four tables, which no table shows.
 """
 
 from __future__ import annotations
@@ -43,6 +43,13 @@ class Migration(migrations.Migration):
     dependencies = [("django_celery_beat", "1011_onebeat_tally")]
 
     operations = [
+        *(
+            migrations.AlterModelOptions(name, {"verbose_name": one, "verbose_name_plural": f"{one}s"})
+            for name, one in (
+                *(("taskstate", "plan"), ("occurrence", "occurrence")),
+                *(("beat", "scheduler"), ("action", "action")),
+            )
+        ),
         AddBesideWriters(
             "taskstate", Partial(fields=["task"], name="onebeat_taskstate_aside", where=models.Q(quarantine__gt=""))
         ),

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from onebeat.models import fields
 from onebeat.models.indexes import Partial
@@ -58,6 +59,8 @@ class TaskState(models.Model):
     class Meta:
         app_label = "django_celery_beat"
         db_table = "onebeat_taskstate"
+        verbose_name = _("plan")
+        verbose_name_plural = _("plans")
         indexes = [
             models.Index(fields=["wake_at"], name="onebeat_taskstate_wake"),
             Partial(fields=["task"], name="onebeat_taskstate_aside", where=models.Q(quarantine__gt="")),
@@ -137,6 +140,8 @@ class Occurrence(models.Model):
     class Meta:
         app_label = "django_celery_beat"
         db_table = "onebeat_occurrence"
+        verbose_name = _("occurrence")
+        verbose_name_plural = _("occurrences")
         constraints = [
             models.UniqueConstraint(fields=["task", "due_at", "run"], name="onebeat_occurrence_once"),
             models.CheckConstraint(
@@ -218,6 +223,8 @@ class Beat(models.Model):
     class Meta:
         app_label = "django_celery_beat"
         db_table = "onebeat_beat"
+        verbose_name = _("scheduler")
+        verbose_name_plural = _("schedulers")
 
     def __str__(self) -> str:
         return f"{self.host}:{self.pid}"
@@ -305,6 +312,8 @@ class Action(models.Model):
     class Meta:
         app_label = "django_celery_beat"
         db_table = "onebeat_action"
+        verbose_name = _("action")
+        verbose_name_plural = _("actions")
         indexes = [models.Index(fields=["task", "id"], name="onebeat_action_task")]
 
     def __str__(self) -> str:

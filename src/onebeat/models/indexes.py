@@ -31,7 +31,7 @@ class Partial(models.Index):
         plain = models.Index(fields=self.fields, name=self.name, condition=self.where)
         return plain.create_sql(model, schema_editor, using, **kwargs)
 
-    def remove_sql(self, model: Any, schema_editor: Any, **kwargs: Any) -> Statement:
+    def remove_sql(self, model: Any, schema_editor: Any, **kwargs: Any) -> Any:
         """As Django's; where there is no such index, a statement that does nothing."""
         if not schema_editor.connection.features.supports_partial_indexes:
             return Statement("DO 0")
