@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Permission, User
 
 from onebeat.core import clock
 from onebeat.models import (
@@ -114,3 +115,9 @@ def test_pictures(tab: Any, scheme: str, width: int) -> None:
         picture("overview", there.open("periodictask_overview"))
         picture("occurrences", there.open("occurrence_changelist"))
         picture("pause", there.open("periodictask_act", invoices.pk, "pause"))
+        shared = PeriodicTask.objects.get(name="Tenant 00 digest").crontab
+        picture("refusal", there.open("crontabschedule_delete", shared.pk))
+        looker = User.objects.create_user("looker", is_staff=True)
+        looker.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+        views = {"color_scheme": scheme, "viewport": {"width": width, "height": 900}}
+        picture("view-only", tab(looker, **views).open("periodictask_change", invoices.pk))

@@ -269,7 +269,7 @@ def test_run_now_and_its_outcome_with_a_real_scheduler_and_worker(tab: Any, spaw
 
     eventually(outcome, 120, "the run's outcome in the list of occurrences")
     page = there.open("periodictask_changelist")
-    expect(page.locator(".field-last_runs")).to_contain_text("succeeded")
+    expect(page.locator(".field-last_outcome")).to_contain_text("succeeded")
     expect(page.locator(".ob-banner")).to_have_count(0)
     page = there.open("periodictask_history", one.pk)
     expect(page.locator("#change-history")).to_contain_text("To see it work")

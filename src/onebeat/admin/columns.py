@@ -12,9 +12,9 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import outcomes, status
-from onebeat.admin.filters import ORIGINS
+from onebeat.admin.filters import BY_HAND, ORIGINS
 from onebeat.admin.listing import WAKE, Rank, beside, now_of
-from onebeat.admin.words import schedule_raw, schedule_words, schedules_of, time_tag, two
+from onebeat.admin.words import labelled, schedule_raw, schedule_words, schedules_of, time_tag, two
 from onebeat.models.rules import SCHEDULES
 from onebeat.store import vendors
 from onebeat.store.lastruns import OutcomeRank
@@ -48,14 +48,13 @@ class TaskColumns:
         return two(task.name, task.description)
 
     @admin.display(description=_("origin"), ordering=_ORIGIN)
-    def origin(self, task: PeriodicTask) -> SafeString | None:
-        """Who made the task, if that was no person here, and what people have set otherwise than its code says."""
+    def origin(self, task: PeriodicTask) -> SafeString:
+        """Who made the task, and what people have set otherwise than its code says."""
         options = beside(task, "onebeat_options")
-        word = ORIGINS.get(options.origin) if options is not None else None
-        if word is None:
-            return None
+        word = ORIGINS.get(options.origin, BY_HAND) if options is not None else BY_HAND
         fields = ", ".join(getattr(task, "onebeat_overrides", []))
-        return two(str(word), gettext("changed here: %(fields)s") % {"fields": fields} if fields else "")
+        changed = gettext("changed here: %(fields)s") % {"fields": fields} if fields else ""
+        return labelled(_("origin"), two(str(word), changed))
 
     @admin.display(description=_("Celery task"), ordering="task")
     def task_and_badge(self, task: PeriodicTask) -> SafeString:
@@ -82,19 +81,22 @@ class TaskColumns:
     def next_run(self, task: PeriodicTask) -> Any:
         """The next nominal time."""
         state = beside(task, "onebeat_state")
-        return None if state is None else _labelled(_("next run"), time_tag(state.due_at, now_of(task)))
+        found = None if state is None else time_tag(state.due_at, now_of(task))
+        return labelled(_("next run"), found or _quiet(gettext("none")))
 
     @admin.display(description=_("last run"), ordering="last_run_at")
-    def last_run(self, task: PeriodicTask) -> SafeString | None:
+    def last_run(self, task: PeriodicTask) -> SafeString:
         """The nominal time of its newest occurrence that left, or failing that was decided about."""
         one = outcomes.last(getattr(task, "onebeat_recent", []))
-        return None if one is None else _labelled(_("last run"), time_tag(one.due_at, now_of(task)))
+        found = None if one is None else time_tag(one.due_at, now_of(task))
+        return labelled(_("last run"), found or _quiet(gettext("never")))
 
     @admin.display(description=_("last outcome"), ordering=OutcomeRank())
     def last_outcome(self, task: PeriodicTask) -> SafeString:
         """What became of that, how late it was, and its newest occurrences as a picture."""
         found = getattr(task, "onebeat_recent", [])
-        return format_html("{}{}", _labelled(_("last outcome"), outcomes.in_words(found)) or "", outcomes.marks(found))
+        words = outcomes.in_words(found)
+        return outcomes.marks(found) if words is None else format_html("{}{}", words, outcomes.marks(found))
 
     @admin.display(description=_("status"), ordering=Rank(0))
     def status_badge(self, task: PeriodicTask) -> SafeString:
@@ -104,6 +106,5 @@ class TaskColumns:
         return format_html('{}<div class="ob-quiet ob-why">{}</div>', badge, found.why) if found.why else badge
 
 
-def _labelled(label: Any, cell: SafeString | None) -> SafeString | None:
-    """A cell that says what it is where the narrow screen has no head of the table."""
-    return None if cell is None else format_html('<span class="ob-label">{}: </span>{}', label, cell)
+def _quiet(text: str) -> SafeString:
+    return format_html('<span class="ob-quiet">{}</span>', text)

@@ -25,8 +25,8 @@ KINDS = {
 
 
 ORIGINS = {"code": _("code"), "once": _("once")}
-#: The choice of no origin: made in the admin, or by the program itself.
-_BY_HAND = "admin"
+#: No origin: made in the admin, or by the program itself.
+_BY_HAND, BY_HAND = "admin", _("by hand")
 #: How many names of tasks are offered.
 _NAMES = 40
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
@@ -67,7 +67,7 @@ class OriginFilter(Choice):
 
     title = _("origin")
     parameter_name = "origin"
-    choices_here = [*ORIGINS.items(), (_BY_HAND, _("by hand"))]
+    choices_here = [*ORIGINS.items(), (_BY_HAND, BY_HAND)]
 
     def chosen(self, rows: Any, key: Any) -> Any:
         if key == _BY_HAND:

@@ -20,7 +20,7 @@ from onebeat.admin.filters import Choice
 from onebeat.admin.listing import BoundedList
 from onebeat.admin.outcomes import REASONS, STATES, late_words, state_word
 from onebeat.admin.readonly import ReadOnlyAdmin
-from onebeat.admin.words import instant, shown, span, two
+from onebeat.admin.words import instant, labelled, shown, span, two
 from onebeat.models import Occurrence, PeriodicTask
 from onebeat.store import vendors, verdicts
 
@@ -114,6 +114,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     list_display = ["nominal", "task_name", "became", "sent_and_late", "took", "why", "message"]
     list_filter = [StateFilter, ReasonFilter, SinceFilter]
     list_per_page = 50
+    empty_value_display = ""
     search_fields = ["task_name"]
     ordering = ["-pk"]
     fields = [
@@ -158,7 +159,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     @admin.display(description=_("sent"), ordering="sent_at")
     def sent_and_late(self, one: Occurrence) -> Any:
         """When it was sent, and below how late that was."""
-        return two(shown(one.sent_at) or "", late_words(one)) if one.sent_at else None
+        return labelled(_("sent"), two(shown(one.sent_at) or "", late_words(one))) if one.sent_at else None
 
     @admin.display(description=_("late"))
     def late(self, one: Occurrence) -> str:
@@ -166,9 +167,9 @@ class OccurrenceAdmin(ReadOnlyAdmin):
         return late_words(one)
 
     @admin.display(description=_("duration"))
-    def took(self, one: Occurrence) -> str:
+    def took(self, one: Occurrence) -> Any:
         """How long the worker took, where it says so."""
-        return "" if one.duration is None else span(one.duration)
+        return None if one.duration is None else labelled(_("duration"), format_html("{}", span(one.duration)))
 
     @admin.display(description=_("detail"))
     def why(self, one: Occurrence) -> str:

@@ -156,6 +156,11 @@ def two(first: str, second: str, tag: str = "span") -> SafeString:
     return format_html('{}<div class="ob-quiet ob-small">{}</div>', first, small)
 
 
+def labelled(label: Any, cell: SafeString) -> SafeString:
+    """A cell that says what it is where the narrow screen has no head of the table."""
+    return format_html('<span class="ob-label">{}: </span>{}', label, cell)
+
+
 def instant(name: str, label: Any) -> Callable[[Any, Any], str | None]:
     """A read-only column for the engine's instant `name`, sortable."""
 
