@@ -25,7 +25,7 @@ from onebeat.admin.pages import OurAdmin
 from onebeat.admin.words import WithReadings
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.rules import SCHEDULES
-from onebeat.store import migrated, vendors
+from onebeat.store import matching, migrated
 
 if TYPE_CHECKING:
     OptionsInline = admin.StackedInline[TaskOptions, PeriodicTask]
@@ -122,7 +122,7 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
         table = self.opts.db_table
         for word in smart_split(search_term):
             text = unescape_string_literal(word) if word[0] == word[-1] and word[0] in "\"'" else word
-            sql, params = vendors.holds(queryset.db, table, SEARCHED, text)
+            sql, params = matching.holds(queryset.db, table, SEARCHED, text)
             queryset = queryset.filter(RawSQL(sql, params, output_field=BooleanField()))
         return queryset, False
 

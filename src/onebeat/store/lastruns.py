@@ -12,7 +12,7 @@ from django.db.models import Case, FloatField, Func, IntegerField, OuterRef, Q, 
 from django.db.models.functions import Coalesce
 
 from onebeat.models import Occurrence, PeriodicTask
-from onebeat.store import vendors
+from onebeat.store import matching
 
 State = Occurrence.State
 #: So many tasks are asked at most.
@@ -34,7 +34,7 @@ class _Late(Func):
 
     def as_sql(self, compiler: Any, connection: Any, *args: Any, **extra: Any) -> tuple[str, tuple[Any, ...]]:
         first, last = (compiler.compile(one)[0] for one in self.get_source_expressions())
-        return vendors.seconds_between(connection.vendor, first, last), ()
+        return matching.seconds_between(connection.vendor, first, last), ()
 
 
 def _last(*, skipped: bool = False) -> QuerySet[Occurrence]:

@@ -384,31 +384,3 @@ def concat(using: str, *parts: str) -> str:
     if connection(using).vendor == "mysql":
         return f"CONCAT({', '.join(parts)})"
     return "(" + " || ".join(parts) + ")"
-
-
-def holds(using: str, table: str, columns: Sequence[str], text: str) -> tuple[str, list[str]]:
-    """SQL, with its parameters, for "one of these text columns holds `text`", in whatever case.
-
-    The columns are joined and looked through once; one by one takes three times as long. Under PostgreSQL's rules of
-    languages each row's case would be looked up letter by letter, which plain letters do not need.
-    """
-    link = connection(using)
-    names = [f"{quoted(using, table)}.{quoted(using, name)}" for name in columns]
-    pattern = f"%{link.ops.prep_for_like_query(text)}%"
-    if link.vendor == "mysql":
-        return f"CONCAT_WS('\n', {', '.join(names)}) LIKE %s", [pattern]
-    between = [f"'\n' || {name}" for name in names[1:]]
-    joined = f"({' || '.join([names[0], *between])})"
-    if link.vendor == "sqlite":
-        return f"{joined} LIKE %s ESCAPE '\\'", [pattern]
-    rules = ' COLLATE "C"' if text.isascii() else ""
-    return f"{joined}{rules} ILIKE %s", [pattern]
-
-
-def seconds_between(vendor: str, first: str, last: str) -> str:
-    """SQL for how many seconds lie between two instants; NULL if one of them is."""
-    if vendor == "mysql":
-        return f"TIMESTAMPDIFF(SECOND, {first}, {last})"
-    if vendor == "sqlite":
-        return f"((julianday({last}) - julianday({first})) * 86400)"
-    return f"EXTRACT(EPOCH FROM ({last} - {first}))"
