@@ -10,7 +10,8 @@ from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.views.main import ORDER_VAR
 from django.db import DEFAULT_DB_ALIAS
-from django.db.models import Q
+from django.db.models import BooleanField, Q
+from django.db.models.expressions import RawSQL
 from django.urls import NoReverseMatch, reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -22,7 +23,7 @@ from onebeat.admin.outcomes import REASONS, STATES, late_words, state_word
 from onebeat.admin.readonly import ReadOnlyAdmin
 from onebeat.admin.words import instant, labelled, shown, span, two
 from onebeat.models import Occurrence, PeriodicTask
-from onebeat.store import vendors, verdicts
+from onebeat.store import matching, vendors, verdicts
 
 #: A search finds the occurrences of this many tasks at most.
 _TASKS = 1000
@@ -141,7 +142,9 @@ class OccurrenceAdmin(ReadOnlyAdmin):
             return queryset, False
         if (key := _uuid(text)) is not None:
             return queryset.filter(celery_task_id=key), False
-        named = PeriodicTask.objects.filter(name__icontains=text).values_list("pk", flat=True)
+        holds = matching.holds(queryset.db, PeriodicTask._meta.db_table, ["name"], text)
+        found = RawSQL(*holds, output_field=BooleanField())
+        named = PeriodicTask.objects.using(queryset.db).filter(found).order_by().values_list("pk", flat=True)
         tasks = list(named[:_TASKS])
         return queryset.filter(Q(task_id__in=tasks) if tasks else Q(task_name=text)), False
 
