@@ -86,6 +86,9 @@ class Cell:
     edits: Future[Any] | None = None
     #: How often the machine or a server was not itself for a while, beside what we did to them.
     stalls: int = 0
+    #: How far the worker's lines have been read, and the occurrences that have run by then.
+    _read: int = 0
+    _ran: set[int] = field(default_factory=set)
     _closed: threading.Event = field(default_factory=threading.Event)
     _pool: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2))
 
@@ -227,9 +230,16 @@ class Cell:
             return False
 
     def _worked(self) -> bool:
-        ran = {line["occurrence"] for line in guarded.read(self.log) if line["kind"] == "body"}
-        rows = self.ask("SELECT id FROM onebeat_occurrence WHERE state <> 'skipped'")
-        return bool(rows) and {key for (key,) in rows} <= ran
+        """Whether a body has run for every occurrence that was sent. Each line of the worker is read once."""
+        if self.log.exists():
+            with self.log.open() as lines:
+                lines.seek(self._read)
+                while (line := lines.readline()).endswith("\n"):
+                    self._read = lines.tell()
+                    said = json.loads(line)
+                    self._ran |= {said["occurrence"]} if said["kind"] == "body" else set()
+        rows = self.ask("SELECT count(*) FROM onebeat_occurrence WHERE state <> 'skipped'")
+        return bool(rows) and 0 < rows[0][0] <= len(self._ran)
 
     # -- the verdict --------------------------------------------------------------------------------------------------
 
