@@ -96,6 +96,19 @@ def share(scheduler: Any, queue: Queue, *, count: int, limit: float, at: float) 
     return {}
 
 
+def reach(scheduler: Any, queue: Queue, *, count: int, limit: float) -> dict[str, Any]:
+    """Tick and sleep as its own service does until there are `count` messages, or for `limit` seconds."""
+    begin = time.perf_counter()
+    scheduler.start()
+    sent = 0
+    while sent < count and time.perf_counter() - begin < limit:
+        pause = scheduler.tick()
+        sent = len(queue)
+        time.sleep(max(0.0, pause) if sent < count else 0.0)
+    scheduler.close()
+    return {"sent": sent, "seconds": time.perf_counter() - begin, "all": sent >= count}
+
+
 def idle(scheduler: Any, queue: Queue, *, ticks: int, rest: float, edit: bool) -> dict[str, Any]:
     """Ticks with nothing to do, how many statements each has, and what one changed row costs."""
     scheduler.start()
@@ -112,11 +125,12 @@ def idle(scheduler: Any, queue: Queue, *, ticks: int, rest: float, edit: bool) -
         count.append(len(made))
     answer = {"ms": statistics.median(took), "mean_ms": statistics.fmean(took), "statements": statistics.median(count)}
     if rest:
-        begin = time.perf_counter()
+        begin, cpu = time.perf_counter(), time.process_time()
         with statements() as made:
             while (left := begin + rest - time.perf_counter()) > 0:
                 time.sleep(min(left, max(0.0, scheduler.tick())))
         answer["per_second"] = len(made) / rest
+        answer["core"] = (time.process_time() - cpu) / rest * 100
     if edit:
         change()
         begin = time.perf_counter()
@@ -158,8 +172,8 @@ def serve(scheduler: Any, queue: Queue, *, until: float) -> dict[str, Any]:
     return answer
 
 
-def main() -> int:
-    contestant, verb, given = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+def up() -> Any:
+    """Django, and the Celery app as a process of a contestant has it."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "benchmarks.project.settings")
     import django
 
@@ -168,12 +182,18 @@ def main() -> int:
 
     app.set_default()
     app.finalize()
+    return app
+
+
+def main() -> int:
+    contestant, verb, given = sys.argv[1], sys.argv[2], json.loads(sys.argv[3])
+    app = up()
     found = importlib.import_module(f"benchmarks.contestants.{contestant}")
     scheduler = found.Scheduler(app)
     queue = Queue(app, os.environ["BENCH_QUEUE"])
     if "fill" in given:
         scheduler.fill(**given.pop("fill"))
-    verbs = {"drain": drain, "idle": idle, "first": first, "serve": serve, "share": share}
+    verbs = {"drain": drain, "idle": idle, "first": first, "serve": serve, "share": share, "reach": reach}
     print(json.dumps(verbs[verb](scheduler, queue, **given)))
     return 0
 

@@ -18,6 +18,13 @@ _STATE = (
 )
 _FACT = "INSERT INTO django_celery_beat_intervalschedule (every, period) VALUES (1, 'days') RETURNING id"
 
+_OLD = (
+    "INSERT INTO onebeat_occurrence (task_id, task_name, due_at, run, state, reason, detail, celery_task_id, claims,"
+    " decided_at, sent_at) SELECT 1000000000 + n % 1000, 'task ' || n % 1000, at, 0, 'sent', '', '',"
+    " gen_random_uuid(), 1, at, at FROM (SELECT n, (now() AT TIME ZONE 'UTC') - interval '10 days'"
+    " - ({count} - n / 1000) * interval '1 second' AS at FROM generate_series(1, {count}) n) rows"
+)
+
 
 def _plan(cursor: Any, **parts: Any) -> None:
     cursor.execute("SELECT to_regclass('onebeat_taskstate')")
@@ -91,6 +98,22 @@ def one_offs(connection: Any, count: int, start: float, rate: float) -> None:
             join="JOIN django_celery_beat_clockedschedule k ON k.id = p.clocked_id",
             start=key,
         )
+        _settle(cursor)
+
+
+def routed(connection: Any, exchange: str) -> None:
+    """Send every task through this exchange."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE django_celery_beat_periodictask SET exchange = %s, routing_key = 'bench.nothing'", [exchange]
+        )
+        cursor.execute("VACUUM ANALYZE django_celery_beat_periodictask")
+
+
+def old(connection: Any, count: int) -> None:
+    """`count` occurrences that were sent more than ten days ago, of a thousand tasks that are gone."""
+    with connection.cursor() as cursor:
+        cursor.execute(_OLD.format(count=count))
         _settle(cursor)
 
 

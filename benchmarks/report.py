@@ -11,6 +11,13 @@ _WHO = ("onebeat", "celery_beat", "redbeat")
 _TITLES = ("onebeat", "django-celery-beat", "celery-redbeat")
 _LOOP = "app.send_task in a loop"
 _LIMIT = "limit: publishing"
+#: Where other limits hold.
+_PLACES = (", RabbitMQ", ", without batches")
+#: What should cost the same at any number of tasks, or grow with it.
+_GROWS = (
+    *("idle tick", "one row changed", "memory", "from the imports to the first message", "due at once"),
+    *("sweep: 1,000 tasks", "sweep: a whole pass", "admin: list", "admin: add"),
+)
 
 
 def table(figures: Sequence[Figure]) -> str:
@@ -43,7 +50,10 @@ def ratios(figures: Sequence[Figure]) -> str:
     for one in figures:
         if one.work == "due at once, RabbitMQ":
             found.append((f"{one.size:,.0f} due at once, RabbitMQ: onebeat / {_LOOP}", ratio(one, rabbit)))
-    found.append(("two schedulers / one", ratio(*(find(figures, "schedulers", k, "onebeat") for k in (2, 1)))))
+    single = find(figures, "schedulers", 1, "onebeat")
+    for one in figures:
+        if one.work == "schedulers" and one.size > 1:
+            found.append((f"{one.size:.0f} schedulers / one", ratio(one, single)))
     idle = sorted(
         (one for one in figures if one.work == "idle tick" and one.who == "onebeat"), key=lambda one: one.size
     )
@@ -54,17 +64,47 @@ def ratios(figures: Sequence[Figure]) -> str:
     return "\n".join(lines)
 
 
+def shares(figures: Sequence[Figure]) -> str:
+    """Each rate of onebeat as a share of what the machine can do; Markdown."""
+    lines = ["| rate | of the limit | share |", "|---|---|---|"]
+    for one in figures:
+        for limit in _limits(figures, one) if one.who == "onebeat" else ():
+            share = ratio(one, limit)
+            if share is not None:
+                lines.append(f"| {one.work}, {one.size:,.0f} | {limit.work}: {limit.who} | {share:.0%} |")
+    return "\n".join(lines)
+
+
+def _limits(figures: Sequence[Figure], one: Figure) -> list[Figure]:
+    """What a rate is bounded by: publishing to the same broker, and claiming."""
+    if one.unit not in ("messages/s", "rows/s") or not one.work.startswith(("due at", "claiming", "publish", "sched")):
+        return []
+    suffix = next((end for end in _PLACES if one.work.endswith(end)), "")
+    publishing = [each for each in figures if each.work == _LIMIT + suffix]
+    claiming = [each for each in figures if each.work == "limit: claiming"]
+    if one.work.startswith("claiming"):
+        return claiming
+    return publishing if one.work.startswith("publishing") else publishing + claiming
+
+
 def growth(figures: Sequence[Figure]) -> str:
     """The exponent of cost against N: 0 is flat, 1 is in proportion; Markdown."""
     lines = ["| cost against N | exponent |", "|---|---|"]
-    for work in ("idle tick", "one row changed", "memory", "from the imports to the first message", "due at once"):
+    for work in _GROWS:
         for who, title in zip(_WHO, _TITLES, strict=True):
-            points = [(one.size, one.median) for one in figures if one.work == work and one.who == who]
-            if len(points) > 1:
-                costs = [(size, size / value if work == "due at once" else value) for size, value in points]
+            found = exponent(figures, work, who)
+            if found is not None:
                 name = "time to send N due at once" if work == "due at once" else work
-                lines.append(f"| {name}, {title} | {slope(costs):.2f} |")
+                lines.append(f"| {name}, {title} | {found:.2f} |")
     return "\n".join(lines)
+
+
+def exponent(figures: Sequence[Figure], work: str, who: str) -> float | None:
+    """Of the cost of `work` against its size; None if it was measured at one size only. A rate stands for its time."""
+    points = [(one.size, one.median) for one in figures if (one.work, one.who) == (work, who) and one.median]
+    if len(points) < 2:
+        return None
+    return slope([(size, size / value if work == "due at once" else value) for size, value in points])
 
 
 def slope(points: Sequence[tuple[float, float]]) -> float:

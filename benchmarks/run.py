@@ -19,21 +19,43 @@ from pathlib import Path
 
 from tests.services import Missing
 
-from benchmarks import machine, plots, report, rivals
+from benchmarks import goals, machine, plots, report, rivals
 from benchmarks.figures import Figure
-from benchmarks.measures import due, idle, lateness, limits
+from benchmarks.measures import (
+    alone,
+    creation,
+    due,
+    elsewhere,
+    idle,
+    lateness,
+    limits,
+    pages,
+    pruning,
+    recovery,
+    routing,
+    sweep,
+)
 from benchmarks.sizes import Sizes
 from benchmarks.world import Failed, World
 
 HERE = Path(__file__).parent
 MEASURES: dict[str, Callable[[World, Sizes], Iterator[Figure]]] = {
     "limits": limits.run,
+    "alone": alone.run,
     "due": due.run,
+    "routing": routing.run,
     "shared": due.shared,
     "idle": idle.run,
     "lateness": lateness.run,
+    "creation": creation.run,
+    "recovery": recovery.run,
+    "pruning": pruning.run,
+    "sweep": sweep.run,
+    "pages": pages.run,
     "limits-rabbitmq": partial(limits.run, broker="rabbitmq"),
     "rabbitmq": due.brokers,
+    "mariadb": partial(elsewhere.run, database="mariadb"),
+    "sqlite": partial(elsewhere.run, database="sqlite"),
 }
 
 
@@ -92,7 +114,8 @@ def _plain(world: World) -> object:
 
 def _text(facts: dict[str, str], figures: list[Figure]) -> str:
     lines = [f"- {name}: {value}" for name, value in facts.items()]
-    tables = [report.table(figures), report.ratios(figures), report.growth(figures)]
+    tables = [report.table(figures), report.shares(figures), report.ratios(figures), report.growth(figures)]
+    tables.append(goals.table(figures))
     return "\n".join(["# What `make bench` measured", "", *lines, "", "\n\n".join(tables), ""])
 
 

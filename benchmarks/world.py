@@ -9,7 +9,7 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,8 @@ from tests.databases import Database, admin_connection
 from benchmarks import rivals
 
 ROOT = Path(__file__).resolve().parent.parent
+#: As they stand in the names of figures; Redis and PostgreSQL are not named.
+_NAMES = {"rabbitmq": "RabbitMQ", "mariadb": "MariaDB", "sqlite": "SQLite"}
 APPS = {"onebeat": "onebeat", "celery_beat": "django_celery_beat", "redbeat": ""}
 
 
@@ -36,7 +38,13 @@ class Place:
     name: str
     broker: str
     queue: str
+    #: `ONEBEAT` of the children that are started from now on.
     settings: dict[str, Any] = field(default_factory=dict)
+    #: Whether the project has the admin.
+    admin: bool = False
+    #: The type of the exchange that the queue is bound to; empty: Celery's default.
+    exchange: str = ""
+    transport: dict[str, Any] = field(default_factory=dict)
 
     @property
     def env(self) -> dict[str, str]:
@@ -50,10 +58,13 @@ class Place:
             "BENCH_BROKER": self.broker,
             "BENCH_QUEUE": self.queue,
             "BENCH_SETTINGS": json.dumps(self.settings),
+            "BENCH_ADMIN": "1" if self.admin else "",
+            "BENCH_EXCHANGE": self.exchange,
+            "BENCH_TRANSPORT": json.dumps(self.transport),
         }
 
     def connect(self) -> Any:
-        """A plain connection to the database, in autocommit."""
+        """A plain connection to the database, in autocommit. For PostgreSQL: on SQLite there is no server to ask."""
         return admin_connection(self.database.url, self.name)
 
     def begin(self, verb: str, **given: Any) -> subprocess.Popen[str]:
@@ -62,8 +73,12 @@ class Place:
 
     def module(self, name: str, *args: str) -> subprocess.Popen[str]:
         """Start `python -m benchmarks.NAME` here."""
+        return self.start("-m", f"benchmarks.{name}", *args)
+
+    def start(self, *args: str) -> subprocess.Popen[str]:
+        """Start the contestant's Python here."""
         return subprocess.Popen(
-            [self.python, "-m", f"benchmarks.{name}", *args],
+            [self.python, *args],
             env=self.env,
             cwd=ROOT,
             stdout=subprocess.PIPE,
@@ -90,7 +105,7 @@ class World:
 
     def __init__(self) -> None:
         self.database = services.database("postgresql")
-        self._templates: dict[str, str] = {}
+        self._templates: dict[tuple[str, str, bool], Place] = {}
         self._rivals: str | None = None
 
     def python(self, contestant: str) -> str:
@@ -101,32 +116,40 @@ class World:
         return self._rivals
 
     @contextmanager
-    def place(self, contestant: str, *, broker: str = "redis", **settings: Any) -> Iterator[Place]:
-        """A fresh database and queue for a contestant."""
-        server, python = services.Broker(broker, services.url_of(broker)), self.python(contestant)
+    def place(
+        self, contestant: str, *, broker: str = "redis", database: str = "postgresql", admin: bool = False, **more: Any
+    ) -> Iterator[Place]:
+        """A fresh database and queue for a contestant. `more`: other fields of `Place`."""
+        template = self._template(contestant, database, admin)
+        server = services.Broker(broker, services.url_of(broker))
         url = server.fresh_broker_url()
         queue = f"bench-{uuid.uuid4().hex[:8]}"
-        place = Place(contestant, python, self.database, self._template(contestant), url, queue, settings)
-        place.name = self.database.create_database(place.name)
+        place = replace(template, broker=url, queue=queue, **more)
+        place.name = place.database.create_database(template.name)
         try:
             yield place
         finally:
-            self.database.drop_database(place.name)
+            place.database.drop_database(place.name)
             server.release(url, queue)
 
-    def close(self) -> None:
-        for name in self._templates.values():
-            self.database.drop_database(name)
+    @staticmethod
+    def suffix(**where: Any) -> str:
+        """What the name of a figure ends in that was taken at such a place."""
+        return "".join(f", {_NAMES[one]}" for one in where.values() if one in _NAMES)
 
-    def _template(self, contestant: str) -> str:
-        if contestant not in self._templates:
-            name = self.database.create_database()
-            self._templates[contestant] = name
-            place = Place(contestant, self.python(contestant), self.database, name, services.url_of("redis"), "none")
-            done = subprocess.run(
-                [place.python, "-m", "django", "migrate", "--verbosity=0"],
-                env=place.env, cwd=ROOT, capture_output=True, text=True, check=False,
-            )  # fmt: skip
-            if done.returncode:
-                raise Failed(done.stderr[-1500:])
-        return self._templates[contestant]
+    def close(self) -> None:
+        for place in self._templates.values():
+            place.database.drop_database(place.name)
+
+    def _template(self, contestant: str, name: str, admin: bool) -> Place:
+        key = (contestant, name, admin)
+        if key not in self._templates:
+            database = self.database if name == self.database.name else services.database(name)
+            place = Place(contestant, self.python(contestant), database, "", services.url_of("redis"), "none")
+            place.name, place.admin = database.create_database(), admin
+            self._templates[key] = place
+            child = place.start("-m", "django", "migrate", "--verbosity=0")
+            out, _ = child.communicate()
+            if child.returncode:
+                raise Failed(out[-1500:])
+        return self._templates[key]

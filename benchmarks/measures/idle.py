@@ -41,11 +41,11 @@ def _of(world: World, sizes: Sizes, who: str, count: int) -> Iterator[Figure]:
         else:
             with place.connect() as connection:
                 fill.daily(connection, count, time.time() + _DAY)
-        for _ in range(sizes.runs):
+        for _ in range(sizes.few):
             found.append(place.run("idle", **given))
             given.pop("fill", None)
         if who != "redbeat":
-            for _ in range(sizes.runs):
+            for _ in range(sizes.few):
                 with place.connect() as connection:
                     fill.one_offs(connection, 1, time.time(), 1)
                 firsts.append(place.run("first", limit=300)["seconds"])

@@ -4,44 +4,64 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 from benchmarks import fill
 from benchmarks.figures import Figure
 from benchmarks.sizes import Sizes
-from benchmarks.world import World, answer
+from benchmarks.world import Place, World, answer
 
-_LEAD = 8.0
 #: How long after the last is due they may still arrive, in seconds.
-_GRACE = 3.0
+GRACE = 3.0
 
 
 def run(world: World, sizes: Sizes) -> Iterator[Figure]:
     """Median, 99th percentile and highest lateness in ms, and the share that did not arrive."""
     for rate in sizes.lateness:
         for edits in (False, True):
-            yield from _of(world, sizes, "onebeat", rate, edits)
+            yield from of(world, sizes, "onebeat", rate, edits=edits)
     for edits in (False, True):
-        yield from _of(world, sizes, "celery_beat", sizes.lateness[0], edits)
+        yield from of(world, sizes, "celery_beat", sizes.lateness[0], edits=edits)
 
 
-def _of(world: World, sizes: Sizes, who: str, rate: int, edits: bool) -> Iterator[Figure]:
-    count = int(rate * sizes.lateness_seconds)
+def of(world: World, sizes: Sizes, who: str, rate: int, *, edits: bool = False, **where: Any) -> Iterator[Figure]:
+    """That of one contestant. `where`: for `World.place`."""
     runs = []
-    for _ in range(sizes.runs):
-        with world.place(who) as place:
-            start = time.time() + _LEAD
-            until = start + sizes.lateness_seconds + _GRACE
-            with place.connect() as connection:
-                fill.one_offs(connection, count, start, rate)
-            receiver = place.module("receiver", str(until))
-            scheduler = place.begin("serve", until=until)
+    count = int(rate * sizes.lateness_seconds)
+    for _ in range(sizes.few):
+        with world.place(who, **where) as place:
+            start = time.time() + sizes.lead
+            if place.database is world.database:
+                with place.connect() as connection:
+                    fill.one_offs(connection, count, start, rate)
+            else:
+                start += count / 500
+                answer(place.module("fill_orm", "one_offs", str(count), str(start), str(rate)))
+            until = start + sizes.lateness_seconds + GRACE
             writer = place.module("writer", place.contestant, str(start), str(until)) if edits else None
-            late = sorted(answer(receiver)["late_ms"])
-            answer(scheduler)
+            runs.append(Served(place, until).late())
             if writer is not None:
                 answer(writer)
-            runs.append(late)
-    what = "lateness" + (", a row added every 200 ms" if edits else "")
+    what = "lateness" + (", a row added every 200 ms" if edits else "") + world.suffix(**where)
+    yield from figures(what, rate, who, count, runs)
+
+
+class Served:
+    """A scheduler at work and a receiver of what it sends, until an instant."""
+
+    def __init__(self, place: Place, until: float) -> None:
+        self._receiver = place.module("receiver", str(until))
+        self._scheduler = place.begin("serve", until=until)
+
+    def late(self) -> list[float]:
+        """How late each message was, in ms, from the least to the most; when both have ended."""
+        late = sorted(answer(self._receiver)["late_ms"])
+        answer(self._scheduler)
+        return late
+
+
+def figures(what: str, rate: float, who: str, count: int, runs: list[list[float]]) -> Iterator[Figure]:
+    """`runs`: how late each message of a run was; `count` were expected in each."""
     for name, at in (("p50", 0.5), ("p99", 0.99), ("max", 1.0)):
         values = [late[min(len(late) - 1, int(len(late) * at))] for late in runs if late]
         if values:

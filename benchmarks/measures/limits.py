@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from benchmarks.figures import Figure
 from benchmarks.sizes import Sizes
-from benchmarks.world import World, answer
+from benchmarks.world import Place, World, answer
 
 _WAYS = {
     "send_task": "app.send_task in a loop",
@@ -25,8 +25,12 @@ def run(world: World, sizes: Sizes, broker: str = "redis") -> Iterator[Figure]:
         for way, name in _WAYS.items():
             if _ONLY.get(way, broker) != broker:
                 continue
-            found = [answer(place.module("publish", way, str(sizes.limit))) for _ in range(sizes.runs)]
-            yield Figure(f"limit: publishing{suffix}", 0, name, "messages/s", tuple(one["rate"] for one in found))
+            yield Figure(f"limit: publishing{suffix}", 0, name, "messages/s", by(place, sizes, way))
         if broker == "redis":
-            found = [answer(place.module("claim_sql", "20000")) for _ in range(sizes.runs)]
+            found = [answer(place.module("claim_sql", str(sizes.alone))) for _ in range(sizes.runs)]
             yield Figure("limit: claiming", 0, "plain SQL", "rows/s", tuple(one["rate"] for one in found))
+
+
+def by(place: Place, sizes: Sizes, way: str) -> tuple[float, ...]:
+    """Messages per second by this way, of several runs."""
+    return tuple(answer(place.module("publish", way, str(sizes.limit)))["rate"] for _ in range(sizes.runs))

@@ -1,0 +1,32 @@
+"""The search for changes made past the ORM: what it costs beside a tick that has nothing to do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+from benchmarks import fill
+from benchmarks.figures import Figure
+from benchmarks.sizes import Sizes
+from benchmarks.world import World, answer
+
+_DAY = 86_400.0
+_REST = 5.0
+#: Name, `sweep_size` (None: the default).
+_IDLE = {"ticks and sweep": None, "ticks alone": 0}
+
+
+def run(world: World, sizes: Sizes) -> Iterator[Figure]:
+    """A thousand tasks, a whole pass without a rest, and the share of one core that an idle scheduler takes."""
+    for count in sizes.sweep:
+        with world.place("onebeat") as place:
+            with place.connect() as connection:
+                fill.daily(connection, count, time.time() + _DAY)
+            found = [answer(place.module("parts", "sweep", str(count))) for _ in range(sizes.few)]
+            yield Figure("sweep: 1,000 tasks", count, "onebeat", "ms", tuple(one["slice_ms"] for one in found))
+            yield Figure("sweep: a whole pass", count, "onebeat", "s", tuple(one["seconds"] for one in found))
+            for name, size in _IDLE.items():
+                place.settings = {} if size is None else {"sweep_size": size}
+                given = {"ticks": 1, "rest": _REST, "edit": False}
+                cores = tuple(place.run("idle", **given)["core"] for _ in range(sizes.few))
+                yield Figure(f"idle scheduler, {name}", count, "onebeat", "% of a core", cores)
