@@ -10,18 +10,20 @@ class Sizes:
     """Sizes of all measures. `rival_*`: what the others are asked to do, since their cost grows with it."""
 
     runs: int = 3
-    #: How often what takes long is done.
-    few: int = 3
     #: What a process may take to come up, in seconds, before the instant at which the work begins.
-    lead: float = 8.0
+    lead: float = 6.0
     due: tuple[int, ...] = (1_000, 10_000, 100_000)
     rival_due: tuple[int, ...] = (1_000, 10_000)
-    rival_seconds: float = 60.0
+    rival_seconds: float = 30.0
     idle: tuple[int, ...] = (1_000, 100_000, 1_000_000)
     rival_idle: tuple[int, ...] = (1_000, 100_000)
     #: Tasks due per second.
     lateness: tuple[int, ...] = (100, 1_000, 5_000)
-    lateness_seconds: float = 10.0
+    #: At which of these rates also while rows are added.
+    edited: tuple[int, ...] = (100, 1_000, 5_000)
+    lateness_seconds: float = 8.0
+    #: How long an idle scheduler is watched.
+    rest: float = 5.0
     schedulers: tuple[int, ...] = (1, 2, 4)
     shared: int = 20_000
     limit: int = 5_000
@@ -36,18 +38,20 @@ class Sizes:
     instants: int = 100
     recovery: int = 100_000
     pruning: int = 1_000_000
-    pruning_seconds: float = 15.0
-    sweep: tuple[int, ...] = (1_000, 100_000, 1_000_000)
-    pages: tuple[int, ...] = (1_000, 100_000, 1_000_000)
-    rival_pages: tuple[int, ...] = (1_000, 100_000)
-    #: Due at once on the other databases.
-    elsewhere: int = 10_000
+    pruning_seconds: float = 10.0
+    pruning_command: bool = True
+    sweep: tuple[int, ...] = (1_000, 1_000_000)
+    pages: tuple[int, ...] = (1_000, 1_000_000)
+    rival_pages: tuple[int, ...] = (100_000,)
+    #: Due at once on the other databases, and how many per second.
+    elsewhere: int = 5_000
+    elsewhere_rate: tuple[int, ...] = (100,)
 
     @classmethod
     def short(cls) -> Sizes:
-        """The same work, smaller and fewer times."""
+        """The same work, smaller and once."""
         return cls(
-            few=1,
+            runs=1,
             lead=3.0,
             due=(1_000, 10_000),
             rival_due=(1_000,),
@@ -55,7 +59,10 @@ class Sizes:
             idle=(1_000, 100_000),
             rival_idle=(1_000, 3_000),
             lateness=(100, 1_000),
+            edited=(1_000,),
             lateness_seconds=3.0,
+            rest=2.0,
+            schedulers=(1, 2),
             shared=5_000,
             limit=2_000,
             alone=5_000,
@@ -66,10 +73,12 @@ class Sizes:
             recovery=10_000,
             pruning=100_000,
             pruning_seconds=4.0,
-            sweep=(1_000, 100_000),
-            pages=(1_000, 100_000),
+            pruning_command=False,
+            sweep=(100_000,),
+            pages=(100_000,),
             rival_pages=(1_000,),
             elsewhere=1_000,
+            elsewhere_rate=(),
         )
 
     def capped(self, most: int) -> Sizes:

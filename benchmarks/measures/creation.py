@@ -35,7 +35,7 @@ def _of(
     count: int,
 ) -> Iterator[Figure]:  # fmt: skip
     way, work, unit, more = what
-    found = [_made(world, who, way, callers, count) for _ in range(sizes.few)]
+    found = [_made(world, who, way, callers, count) for _ in range(sizes.runs)]
     yield Figure(f"{work}, processes", callers, who, unit, tuple(one["rate"] for one in found))
     for key, name, unit in more:
         kinds = {kind: None for one in found for kind in one["kinds"]} if key == "errors" else {}

@@ -37,7 +37,7 @@ def shared(world: World, sizes: Sizes) -> Iterator[Figure]:
     """The rate with several schedulers on one database, from the first claim to the last record."""
     for schedulers in sizes.schedulers:
         rates = []
-        for _ in range(sizes.few):
+        for _ in range(sizes.runs):
             with world.place("onebeat") as place:
                 rates.append(_together(place, sizes, schedulers))
         yield Figure("schedulers", schedulers, "onebeat", "messages/s", tuple(rates), f"{sizes.shared:,} due")
@@ -82,7 +82,7 @@ def at_once(world: World, sizes: Sizes, count: int, **where: Any) -> dict[str, f
 
 def _rival(world: World, sizes: Sizes, who: str, count: int) -> Figure:
     found = []
-    for _ in range(sizes.few):
+    for _ in range(sizes.runs):
         with world.place(who) as place:
             given = {"count": count, "limit": sizes.rival_seconds}
             if who == "celery_beat":

@@ -35,17 +35,17 @@ def _of(world: World, sizes: Sizes, who: str, count: int) -> Iterator[Figure]:
     found: list[dict[str, Any]] = []
     firsts: list[float] = []
     with world.place(who) as place:
-        given: dict[str, Any] = {"ticks": 40, "rest": 5.0 if who == "onebeat" else 0.0, "edit": who != "redbeat"}
+        given: dict[str, Any] = {"ticks": 40, "rest": sizes.rest if who == "onebeat" else 0.0, "edit": who != "redbeat"}
         if who == "redbeat":
             given |= {"fill": {"count": count, "due": False}, "ticks": 20}
         else:
             with place.connect() as connection:
                 fill.daily(connection, count, time.time() + _DAY)
-        for _ in range(sizes.few):
+        for _ in range(sizes.runs):
             found.append(place.run("idle", **given))
             given.pop("fill", None)
         if who != "redbeat":
-            for _ in range(sizes.few):
+            for _ in range(sizes.runs):
                 with place.connect() as connection:
                     fill.one_offs(connection, 1, time.time(), 1)
                 firsts.append(place.run("first", limit=300)["seconds"])

@@ -18,17 +18,21 @@ GRACE = 3.0
 def run(world: World, sizes: Sizes) -> Iterator[Figure]:
     """Median, 99th percentile and highest lateness in ms, and the share that did not arrive."""
     for rate in sizes.lateness:
-        for edits in (False, True):
-            yield from of(world, sizes, "onebeat", rate, edits=edits)
-    for edits in (False, True):
-        yield from of(world, sizes, "celery_beat", sizes.lateness[0], edits=edits)
+        yield from _both(world, sizes, "onebeat", rate)
+    yield from _both(world, sizes, "celery_beat", sizes.lateness[0])
+
+
+def _both(world: World, sizes: Sizes, who: str, rate: int) -> Iterator[Figure]:
+    yield from of(world, sizes, who, rate)
+    if rate in sizes.edited:
+        yield from of(world, sizes, who, rate, edits=True)
 
 
 def of(world: World, sizes: Sizes, who: str, rate: int, *, edits: bool = False, **where: Any) -> Iterator[Figure]:
     """That of one contestant. `where`: for `World.place`."""
     runs = []
     count = int(rate * sizes.lateness_seconds)
-    for _ in range(sizes.few):
+    for _ in range(sizes.runs):
         with world.place(who, **where) as place:
             start = time.time() + sizes.lead
             if place.database is world.database:

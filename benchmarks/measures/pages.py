@@ -21,7 +21,7 @@ def run(world: World, sizes: Sizes) -> Iterator[Figure]:
         with world.place(who, admin=True) as place:
             with place.connect() as connection:
                 fill.daily(connection, count, time.time() + _DAY)
-            found = [answer(place.module("pages", str(_TIMES))) for _ in range(sizes.few)]
+            found = [answer(place.module("pages", str(_TIMES))) for _ in range(sizes.runs)]
         for page in ("list", "add"):
             for key, more, unit in (("ms", "", "ms"), ("statements", ", statements", "")):
                 yield Figure(f"admin: {page}{more}", count, who, unit, tuple(one[page][key] for one in found))

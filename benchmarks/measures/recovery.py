@@ -16,7 +16,7 @@ WORK = "recovery of claimed occurrences"
 
 def run(world: World, sizes: Sizes) -> Iterator[Figure]:
     """Seconds from the imports until all are sent, and messages per second. Their leases have ended by then."""
-    seconds = tuple(_recovered(world, sizes.recovery) for _ in range(sizes.few))
+    seconds = tuple(_recovered(world, sizes.recovery) for _ in range(sizes.runs))
     yield Figure(WORK, sizes.recovery, "onebeat", "s", seconds)
     rates = tuple(sizes.recovery / one for one in seconds)
     yield Figure(f"{WORK}: rate", sizes.recovery, "onebeat", "messages/s", rates)

@@ -18,7 +18,7 @@ def run(world: World, sizes: Sizes) -> Iterator[Figure]:
     """Messages per second."""
     count = sizes.routed
     for exchange in ("direct", "topic"):
-        found = [due.at_once(world, sizes, count, exchange=exchange)["rate"] for _ in range(sizes.few)]
+        found = [due.at_once(world, sizes, count, exchange=exchange)["rate"] for _ in range(sizes.runs)]
         yield Figure(f"{due.WORK}, {exchange} exchange", count, "onebeat", "messages/s", tuple(found))
     with world.place("onebeat", transport=_TRANSPORT) as place:
         rates = limits.by(place, sizes, "send_task")

@@ -11,7 +11,6 @@ from benchmarks.sizes import Sizes
 from benchmarks.world import World, answer
 
 _DAY = 86_400.0
-_REST = 5.0
 #: Name, `sweep_size` (None: the default).
 _IDLE = {"ticks and sweep": None, "ticks alone": 0}
 
@@ -22,11 +21,11 @@ def run(world: World, sizes: Sizes) -> Iterator[Figure]:
         with world.place("onebeat") as place:
             with place.connect() as connection:
                 fill.daily(connection, count, time.time() + _DAY)
-            found = [answer(place.module("parts", "sweep", str(count))) for _ in range(sizes.few)]
+            found = [answer(place.module("parts", "sweep", str(count))) for _ in range(sizes.runs)]
             yield Figure("sweep: 1,000 tasks", count, "onebeat", "ms", tuple(one["slice_ms"] for one in found))
             yield Figure("sweep: a whole pass", count, "onebeat", "s", tuple(one["seconds"] for one in found))
             for name, size in _IDLE.items():
                 place.settings = {} if size is None else {"sweep_size": size}
-                given = {"ticks": 1, "rest": _REST, "edit": False}
-                cores = tuple(place.run("idle", **given)["core"] for _ in range(sizes.few))
+                given = {"ticks": 1, "rest": sizes.rest, "edit": False}
+                cores = tuple(place.run("idle", **given)["core"] for _ in range(sizes.runs))
                 yield Figure(f"idle scheduler, {name}", count, "onebeat", "% of a core", cores)
