@@ -131,6 +131,7 @@ def idle(scheduler: Any, queue: Queue, *, ticks: int, rest: float, edit: bool) -
                 time.sleep(min(left, max(0.0, scheduler.tick())))
         answer["per_second"] = len(made) / rest
         answer["core"] = (time.process_time() - cpu) / rest * 100
+        answer["asking"] = sum(made) / rest * 100
     if edit:
         change()
         begin = time.perf_counter()
