@@ -101,12 +101,6 @@ def insertable(using: str, instances: Sequence[models.Model]) -> tuple[dict[str,
     return {field.column: field.db_type(link) for field in fields}, rows
 
 
-def column(using: str, instance: models.Model, name: str) -> Any:
-    """The value of one field as the database takes it."""
-    field: Any = instance._meta.get_field(name)
-    return field.get_db_prep_save(field.pre_save(instance, True), vendors.connection(using))
-
-
 def insert(using: str, instances: Sequence[models.Model], unique: Sequence[str]) -> None:
     """Insert new instances of one model, without signals; one whose `unique` columns are taken is left out."""
     if instances:
