@@ -1,4 +1,4 @@
-"""The browser, started once for a module, and tabs that fail the test for anything that went wrong in them."""
+"""The browser, started once for a module, tabs that fail the test for anything that went wrong in them, and a client."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import User
+from django.test import Client
 
 from tests.admin.browsing import Tab, chromium
 
@@ -30,3 +32,10 @@ def tab(browser: Any, live_server: Any, admin_user: Any) -> Iterator[Callable[..
     for one in opened:
         one.close()
     assert [fault for one in opened for fault in one.faults] == []
+
+
+@pytest.fixture
+def client() -> Client:
+    client = Client()
+    client.force_login(User.objects.create_superuser("admin"))
+    return client

@@ -2,23 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import uuid
-from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.contrib.auth.models import Permission, User
 from django.test import Client
-from django.test.utils import CaptureQueriesContext, override_settings
-from django.urls import reverse
-from django.utils import timezone
+from django.test.utils import override_settings
 
 from onebeat.models import (
     Action,
     Beat,
-    Change,
     ClockedSchedule,
     CrontabSchedule,
     IntervalSchedule,
@@ -28,10 +22,10 @@ from onebeat.models import (
     TaskOptions,
     TaskState,
 )
-from onebeat.store import plan, vendors
+from onebeat.store import plan
+from tests.admin.rows import AT, every, page
 
 pytestmark = pytest.mark.django_db
-AT = datetime(2026, 3, 28, 9, tzinfo=UTC)
 EMPTY = {
     "onebeat_options-TOTAL_FORMS": "0",
     "onebeat_options-INITIAL_FORMS": "0",
@@ -41,17 +35,6 @@ CRON = {
     **{f"crontab_{name}": "*" for name in ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")},
     "crontab_timezone": "Europe/Paris",
 }
-
-
-@pytest.fixture
-def client() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("admin"))
-    return client
-
-
-def page(name: str, *args: Any) -> str:
-    return reverse(f"admin:django_celery_beat_{name}", args=args)
 
 
 def task_form(schedule: Any = None, **values: Any) -> dict[str, Any]:
@@ -77,10 +60,6 @@ def task_form(schedule: Any = None, **values: Any) -> dict[str, Any]:
 def errors(response: Any) -> dict[str, list[str]]:
     assert response.status_code == 200, "the form was accepted"
     return dict(response.context["adminform"].form.errors)
-
-
-def every(seconds: int = 30) -> IntervalSchedule:
-    return IntervalSchedule.objects.get_or_create(every=seconds, period="seconds")[0]
 
 
 @pytest.mark.parametrize("model", [model for model in admin.site._registry if model._meta.app_label != "auth"])
@@ -277,159 +256,6 @@ def test_a_task_is_deleted_with_its_options(client: Client) -> None:
     assert client.post(page("periodictask_delete", task.pk), {"post": "yes"}).status_code == 302
     assert not PeriodicTask.objects.exists() and not TaskOptions.objects.exists()
     assert IntervalSchedule.objects.exists()
-
-
-def fill(count: int) -> None:
-    """So many tasks of each kind, planned, with a row of the ledger each."""
-    start = PeriodicTask.objects.count()
-    for number in range(start, start + count):
-        at = AT + timedelta(days=36500, minutes=number)
-        kinds: list[dict[str, Any]] = [
-            {"interval": every(number + 1)},
-            {
-                "crontab": CrontabSchedule.objects.get_or_create(
-                    minute=str(number % 60), hour=str(number // 60), day_of_month="L"
-                )[0]
-            },
-            {"clocked": ClockedSchedule.objects.get_or_create(clocked_time=at)[0], "one_off": True},
-        ]
-        for kind in kinds:
-            task = PeriodicTask.objects.create(name=f"{number} {next(iter(kind))}", task="shop.report", **kind)
-            Occurrence.objects.create(
-                task=task,
-                task_name=task.name,
-                due_at=AT,
-                state="sent",
-                celery_task_id=uuid.uuid4(),
-                decided_at=AT,
-                sent_at=AT,
-            )
-        Beat.objects.create(host="here", pid=number, version="1", started_at=AT, seen_at=AT)
-    while plan.consume("default", 500):
-        pass
-
-
-#: Each page, with the most statements that it may take.
-PAGES = {
-    "periodictask_changelist": 14,
-    "periodictask_changelist?o=4": 14,
-    "periodictask_changelist?o=5.6": 14,
-    "periodictask_changelist?q=report": 14,
-    "periodictask_changelist?o=2": 17,
-    "periodictask_changelist?o=6": 15,
-    "periodictask_changelist?status=on": 15,
-    "periodictask_changelist?outcome=failed&late=60": 16,
-    "periodictask_changelist?kind=crontab": 14,
-    "periodictask_overview": 24,
-    "occurrence_changelist": 12,
-    "occurrence_changelist?state=sent": 12,
-    "occurrence_changelist?q=9": 12,
-    "taskstate_changelist": 12,
-    "beat_changelist": 12,
-    "intervalschedule_changelist": 12,
-    "crontabschedule_changelist": 12,
-    "clockedschedule_changelist": 12,
-}
-
-
-@pytest.mark.skipif(os.environ.get("ONEBEAT_TEST_DB", "sqlite") != "sqlite", reason="the same on every database")
-def test_a_page_takes_the_same_statements_at_ten_rows_and_at_ten_thousand(client: Client) -> None:
-    def statements(name: str) -> int:
-        path, _, query = name.partition("?")
-        with CaptureQueriesContext(vendors.connection("default")) as seen:
-            assert client.get(f"{page(path)}?{query}").status_code == 200
-        return len(seen)
-
-    fill(4)
-    for name in PAGES:
-        statements(name)  # what a process looks up once
-    few = {name: statements(name) for name in PAGES}
-    crowd()
-    many = {name: statements(name) for name in PAGES}
-
-    # A list that does not fit on its first page is counted, and its page is looked up: two statements more at most.
-    assert {name: (few[name], many[name]) for name in PAGES if not few[name] <= many[name] <= few[name] + 3} == {}
-    assert {name: count for name, count in many.items() if count > PAGES[name]} == {}
-
-
-def crowd() -> None:
-    """Ten thousand tasks more, on a hundred schedules, with a plan and a row of the ledger each."""
-    schedules = [every(n) for n in range(1000, 1100)]
-    PeriodicTask._base_manager.bulk_create(
-        [
-            PeriodicTask(name=f"crowd {n}", task="shop.report", args=f"[{n}]", interval=schedules[n % 100])
-            for n in range(10_000)
-        ],
-        batch_size=1000,
-    )
-    tasks = list(PeriodicTask.objects.filter(name__startswith="crowd"))
-    due = timezone.now() + timedelta(hours=1)
-    plans = {"due_at": due, "wake_at": due, "anchor": AT, "enabled": True, "one_off": False, "rule": "1 hours"}
-    TaskState.objects.bulk_create(
-        [TaskState(task=task, interval=task.interval_id, **plans) for task in tasks], batch_size=1000
-    )
-    sent = {"due_at": AT, "decided_at": AT, "sent_at": AT, "state": "sent"}
-    Occurrence.objects.bulk_create(
-        [Occurrence(task=task, task_name=task.name, celery_task_id=uuid.uuid4(), **sent) for task in tasks],
-        batch_size=1000,
-    )
-    Change.objects.all().delete()
-
-
-def test_more_rows_than_are_counted_are_said_to_be_more(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("onebeat.admin.listing.BoundedPaginator.LIMIT", 60)
-    for number in range(62):
-        PeriodicTask.objects.create(name=f"task {number:02}", task="shop.report", interval=every())
-    text = client.get(page("periodictask_changelist")).content.decode()
-    assert "more than 60 periodic tasks" in text
-    rows = client.get(page("periodictask_changelist"), {"p": "2"}).context["cl"].result_list
-    assert [task.name for task in rows] == [f"task {number}" for number in range(50, 62)]
-    found = client.get(page("periodictask_changelist"), {"q": "task 61"})
-    assert [task.name for task in found.context["cl"].result_list] == ["task 61"]
-
-
-@pytest.mark.parametrize("use_tz", [True, False])
-def test_the_list_shows_what_is_next_and_what_is_set_aside(client: Client, use_tz: bool) -> None:
-    good = PeriodicTask.objects.create(name="good", task="shop.report", crontab=CrontabSchedule.objects.create())
-    bad = PeriodicTask.objects.create(name="bad", task="shop.report", interval=every())
-    unplanned = PeriodicTask.objects.create(name="new", task="shop.report", interval=every())
-    _empty(bad)
-    plan.consume("default", 500)
-    TaskState.objects.filter(pk=unplanned.pk).delete()
-    TaskState.objects.filter(pk=good.pk).update(due_at=AT)
-    with override_settings(USE_TZ=use_tz, TIME_ZONE="Europe/Paris"):
-        text = client.get(page("periodictask_changelist")).content.decode()
-    assert "2026-03-28 10:00:00" in text
-    assert "set aside" in text and "schedule: the task has no schedule" in text
-    assert "every 30 seconds" in text
-
-
-def _empty(task: PeriodicTask) -> None:
-    """A broken row, as raw SQL makes one."""
-    with vendors.connection("default").cursor() as cursor:
-        cursor.execute("UPDATE django_celery_beat_periodictask SET interval_id = NULL WHERE id = %s", [task.pk])
-
-
-def test_rows_of_tasks_that_are_gone_stay_readable(client: Client) -> None:
-    fill(1)
-    PeriodicTask.objects.all().delete()
-    for model in (Occurrence, TaskState):
-        name = model._meta.model_name
-        response = client.get(page(f"{name}_changelist"))
-        assert len(response.context["cl"].result_list) == 3
-        one = model._base_manager.values_list("pk", flat=True).first()
-        assert client.get(page(f"{name}_change", one)).status_code == 200
-
-
-def test_the_engines_tables_are_only_read(client: Client) -> None:
-    fill(1)
-    for model in (Occurrence, TaskState, Beat):
-        name, one = model._meta.model_name, model._base_manager.values_list("pk", flat=True).first()
-        before = list(model._base_manager.values())
-        assert client.get(page(f"{name}_change", one)).status_code == 200
-        assert client.post(page(f"{name}_change", one), {"version": "7"}).status_code == 403
-        assert client.post(page(f"{name}_delete", one), {"post": "yes"}).status_code == 403
-        assert list(model._base_manager.values()) == before
 
 
 def test_permissions_are_the_old_ones() -> None:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
@@ -26,13 +25,6 @@ RUNS = {
     "skipping": ["succeeded", "skipped"],
     "new": [],
 }
-
-
-@pytest.fixture
-def client() -> Client:
-    client = Client()
-    client.force_login(User.objects.create_superuser("admin"))
-    return client
 
 
 @pytest.fixture(autouse=True)
