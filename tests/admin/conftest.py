@@ -1,4 +1,4 @@
-"""The browser, started once for a module, tabs that fail the test for anything that went wrong in them, and a client."""
+"""The browser, started once for a module, tabs that fail a test for what went wrong in them, and a client."""
 
 from __future__ import annotations
 
