@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 import onebeat
 from onebeat.core import clock
@@ -229,3 +230,11 @@ def test_the_sweep_and_the_hint_find_the_same_plan(bench: Bench) -> None:
     bench.tick()
     assert TaskState.objects.values().get() == planned
     assert to_utc(made.task.clocked.clocked_time) == at(10)
+
+
+def test_a_new_follow_up_takes_few_statements(bench: Bench) -> None:
+    """The instant is there already. Nothing is asked about keys that nobody has lost."""
+    ask("first")
+    with CaptureQueriesContext(connection) as asked:
+        ask("second")
+    assert len(asked) <= {"mysql": 10, "postgresql": 9}.get(connection.vendor, 8)

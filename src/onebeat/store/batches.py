@@ -71,7 +71,10 @@ def prepared(using: str, name: str, values: Sequence[Any], build: Callable[[], Q
         return build()
     key = using, name
     if key not in _made:
-        sql, params = build().query.get_compiler(using).as_sql()
+        try:
+            sql, params = build().query.get_compiler(using).as_sql()
+        except EmptyResultSet:
+            return []
         if list(params) != list(values):  # this Django writes it in another way
             return _fetched(using, sql, params)
         _made[key] = sql
@@ -104,6 +107,8 @@ class _Among(Lookup):
     prepare_rhs = False
 
     def as_sql(self, compiler: Any, connection: Any) -> Any:
+        if self.rhs == array(()):
+            raise EmptyResultSet  # as Django's own `__in`: nothing is asked
         sql, params = self.process_lhs(compiler, connection)
         kind = self.lhs.output_field.db_type(connection)
         return f"{sql} = ANY (%s::{kind}[])", [*params, self.rhs]
