@@ -205,7 +205,8 @@ def lives(mutant: Mutant, first: int = 1, limit: int = LIMIT) -> tuple[int, list
 
     with mutant.alive():
         for number in range(limit):
-            found = seeds.one(first + number)
+            # A run that ends in an error is no finding of the checker's: the next one shows more.
+            found = [one for one in seeds.one(first + number) if isinstance(one, Finding)]
             if found:
                 return number + 1, found
     return limit, []
