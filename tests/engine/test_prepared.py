@@ -191,3 +191,19 @@ def test_kinds_are_bounded(post: Post) -> None:
         kinds.of(message(queue=f"q{number % 3}", priority=number))
     assert 0 < len(kinds._known) <= 1000
     dispatcher.close()
+
+
+def test_a_task_that_runs_where_it_is_sent_runs_once() -> None:
+    """With `task_always_eager` nothing may be sent to find out what would be."""
+    app: Any = Celery("eager", broker="memory://", set_as_current=False)
+    app.conf.task_always_eager = True
+    ran: list[int] = []
+
+    @app.task(name="note", shared=False)
+    def note(number: int) -> None:
+        ran.append(number)
+
+    dispatcher = CeleryDispatcher(app, plain_below=1)
+    dispatcher.publish([Message(str(uuid.uuid4()), "note", [n], {}) for n in range(4)])
+    dispatcher.close()
+    assert ran == [0, 1, 2, 3]

@@ -86,6 +86,7 @@ class Kinds:
         return (
             not any(signal.receivers for signal in listened)
             and not app.conf.task_send_sent_event
+            and not app.conf.task_always_eager  # to record a message would be to run it
             and all(isinstance(router, MapRoute) for router in app.amqp.router.routes)
             and _untouched(app, "send_task", "celery.app.base")
         )
@@ -108,7 +109,7 @@ class Kinds:
         body, found = recorder.body, recorder.options
         headers = found.get("headers") or {}
         if not isinstance(body, tuple) or headers.get("id") != message.id or found.get("correlation_id") != message.id:
-            return None  # another protocol, or a task that runs at once
+            return None  # another protocol
         if headers.get("expires") is not None or "expiration" in found:
             return None
         # Bound to the channel once: an entity that is not is copied for every message.
