@@ -94,7 +94,7 @@ def test_the_statements_of_a_claim_are_made_once(bench: Bench) -> None:
         pytest.skip("elsewhere the number of parameters differs with the number of rows")
     task(clocked=clocked(at(5)))
     bench.work(5)
-    bench.engine.write_runs()
+    bench.engine.owed.write()
     names = {name for _, name in batches._made}
     assert {"namespace", "pause", "definitions", "run state", "finished"} <= names
     assert any(name.startswith("due ") for name in names)
@@ -115,7 +115,7 @@ def test_what_comes_due_during_a_tick_is_taken_up_at_once(bench: Bench) -> None:
 def test_while_there_is_something_to_send_run_counts_are_written_in_small_portions(bench: Bench) -> None:
     PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(10)) for n in range(120)])
     bench.work(10)
-    owed = bench.engine._owed
+    owed = bench.engine.owed
     with clock.using(clock.Source(monotonic=lambda: 1.01 * bench.engine.settings.run_state_seconds)):
         for left in 70, 20, 0:
             owed.step(0.0)

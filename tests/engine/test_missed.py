@@ -109,7 +109,7 @@ def test_a_one_off_has_one_time_to_miss(bench: Bench, outage, missed: str) -> No
         "all": [("clocked", 5), ("cron", 60)],
     }
     assert sorted(bench.take()) == expected[missed]
-    bench.engine.write_runs()
+    bench.engine.owed.write()
     bench.advance(27.5)
     assert bench.take() == ([("cron", 180)] if missed == "skip" else [])
 

@@ -83,7 +83,7 @@ def test_what_a_dead_scheduler_left_is_sent_by_another_when_its_lease_has_passed
     assert ids == {str(identity.celery_task_id(space, one.pk, at(5)))}
     other.work(LEASE + 5)
     assert other.sent == [("t", 5)]
-    other.engine.write_runs()
+    other.engine.owed.write()
     one.refresh_from_db()
     assert not one.enabled
 
@@ -100,7 +100,7 @@ def test_what_a_dead_scheduler_recorded_is_not_sent_again(bench: Bench, other: B
 def test_a_scheduler_that_died_between_sending_and_counting_leaves_no_one_off_enabled(bench: Bench) -> None:
     one = task(clocked=clocked(at(5)))
     bench.work(5)
-    bench.engine._owed._runs.clear()
+    bench.engine.owed._runs.clear()
     sweep()
     one.refresh_from_db()
     assert one.enabled, "whoever sent it may still write it"
@@ -259,7 +259,7 @@ def test_a_database_lost_before_the_outcome_was_recorded_makes_no_copies(bench: 
     both(bench, other, 3)
     assert bench.sent + other.sent == [("t", 10)]
     assert ledger(one) == [(10, "sent", "")]
-    bench.engine.write_runs()
+    bench.engine.owed.write()
     one.refresh_from_db()
     assert one.total_run_count == 1
 

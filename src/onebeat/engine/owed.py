@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -46,20 +47,11 @@ class Owed:
         begin = clock.monotonic()
         if not self._runs or begin - self._written < self._settings.run_state_seconds:
             return
-        size = _PORTION if len(self._runs) <= _MOST else self._settings.batch_size
-        tasks = list(self._runs)
-        for start in range(0, len(tasks), size):
-            self._write(tasks[start : start + size])
-            if start + size < len(tasks) and clock.monotonic() - begin >= room:
-                return
-        self._written = clock.monotonic()
+        self._portions(_PORTION if len(self._runs) <= _MOST else self._settings.batch_size, begin + room)
 
     def write(self) -> None:
         """Write all of it; what is locked by somebody waits for the next time."""
-        tasks, size = list(self._runs), self._settings.batch_size
-        for start in range(0, len(tasks), size):
-            self._write(tasks[start : start + size])
-        self._written = clock.monotonic()
+        self._portions(self._settings.batch_size, math.inf)
 
     def close(self) -> None:
         """Write all of it, and try a few times: schedulers that stop together hold the same rows for a moment."""
@@ -67,6 +59,15 @@ class Owed:
             if self._runs:
                 clock.pause(pause)
                 self.write()
+
+    def _portions(self, size: int, until: float) -> None:
+        """Write all of it, `size` at a time, or leave the rest when the stopwatch is at `until`."""
+        tasks = list(self._runs)
+        for start in range(0, len(tasks), size):
+            self._write(tasks[start : start + size])
+            if start + size < len(tasks) and clock.monotonic() >= until:
+                return
+        self._written = clock.monotonic()
 
     def _write(self, tasks: list[int]) -> None:
         part = {task: self._runs[task] for task in tasks}

@@ -71,7 +71,7 @@ class Engine:
         self.presence = Presence(using, timedelta(seconds=settings.away_seconds))
         self._watch = rivals.Watch()
         self._rivals = rivals.Rivals(using, self._watch)
-        self._owed = Owed(using, settings, self._watch)
+        self.owed = Owed(using, settings, self._watch)
         self._housekeeping = Housekeeping(using, settings)
         self._zone_data = zonedata.ZoneData(using, settings.batch_size)
         #: The database's clock when this scheduler last asked for it.
@@ -224,7 +224,7 @@ class Engine:
             if accepted:
                 settle.sent(self.using, token, [one.id for one in accepted])
                 self._settled(token, accepted)
-                self._owed.add(accepted, self._now)  # near enough for the old columns, and no question of its own
+                self.owed.add(accepted, self._now)  # near enough for the old columns, and no question of its own
                 settle.tell(self.using, accepted)
             self._accepted.pop(token, None)
 
@@ -293,13 +293,9 @@ class Engine:
         """What readers of the old columns expect, and changes that came past the ORM: late, and in pieces that end
         when `room` seconds are over. Returns whether a plan may have moved.
         """
-        self._owed.step(room)
+        self.owed.step(room)
         moved = self._housekeeping.step(self.presence.beat, room)
         return self._zone_data.step() or moved
-
-    def write_runs(self) -> None:
-        """Write run counts into the tasks' rows; what is locked by somebody waits for the next time."""
-        self._owed.write()
 
     def close(self) -> None:
         """Give back what is claimed, write what is owed, and say that this scheduler has stopped. May be called
@@ -307,7 +303,7 @@ class Engine:
         """
         self._record()
         self._give_back()
-        self._owed.close()
+        self.owed.close()
         self._housekeeping.close()
         self._rivals.close()
         self.presence.stop()
