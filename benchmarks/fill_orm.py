@@ -36,11 +36,11 @@ def one_offs(count: int, at: float, rate: float) -> None:
 def main() -> int:
     up()
     from onebeat.models import TaskState
-    from onebeat.store import plan
+    from onebeat.store import plans
 
     count, numbers = int(sys.argv[2]), [float(one) for one in sys.argv[3:]]
     {"daily": daily, "one_offs": one_offs}[sys.argv[1]](count, *numbers)
-    while plan.consume("default", 1000):
+    while plans.consume("default", 1000):
         pass
     planned = TaskState.objects.exclude(wake_at=None).count()
     if planned != count:

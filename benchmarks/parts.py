@@ -23,12 +23,12 @@ _LATE = timedelta(minutes=10)
 def taken(lease: float) -> list[Any]:
     """Everything that is due, claimed batch by batch."""
     from onebeat.conf import current
-    from onebeat.store import claim
+    from onebeat.store import claims
 
-    terms = claim.Terms(0, timedelta(seconds=lease), current().batch_size, lambda now: now - _LATE)
+    terms = claims.Terms(0, timedelta(seconds=lease), current().batch_size, lambda now: now - _LATE)
     found: list[Any] = []
     while True:
-        batch = claim.due(_USING, terms, None)
+        batch = claims.due(_USING, terms, None)
         found += [(one, batch.now) for one in batch.occurrences]
         if not batch.more:
             return found
@@ -48,7 +48,7 @@ def publish(app: Any, count: int) -> dict[str, float]:
     """Messages per second."""
     from onebeat.conf import current
     from onebeat.dispatch.base import Accepted
-    from onebeat.dispatch.celery import CeleryDispatcher
+    from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
     from onebeat.engine.messages import message
 
     settings = current()

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from onebeat.core import plan
+from onebeat.core import nominal_times
 from onebeat.core.recurrence import Cron
 
 RULES = {
@@ -129,7 +129,7 @@ def plans_per_minute() -> int:
     texts = [(str(n % 60), str(n % 24), "*", "*", "1-5" if n % 3 else "*", ZONES[n % 2]) for n in range(PLANS)]
     start = time.perf_counter()
     for minute, hour, day_of_month, month_of_year, day_of_week, zone in texts:
-        plan.first(Cron(minute, hour, day_of_month, month_of_year, day_of_week, zone), START)
+        nominal_times.first(Cron(minute, hour, day_of_month, month_of_year, day_of_week, zone), START)
     return round(PLANS / (time.perf_counter() - start) * 60)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from onebeat.conf import current
-from onebeat.dispatch.celery import CeleryDispatcher
+from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
 from onebeat.engine.loop import settle_in
 from onebeat.engine.tick import Engine
 from onebeat.models import ClockedSchedule, PeriodicTask

@@ -79,7 +79,7 @@ def testing() -> Iterator[str]:
 
 def models() -> Iterator[str]:
     from onebeat import models
-    from onebeat.models.value import ScheduleValue
+    from onebeat.models.schedule_value import ScheduleValue
 
     yield text(models.__doc__)
     for name in models.__all__:

@@ -40,7 +40,7 @@ app.conf.task_always_eager = True
 def scheduler() -> Any:
     """One for the whole program. Its way out is the last thing."""
     from onebeat.conf import current
-    from onebeat.dispatch.celery import CeleryDispatcher
+    from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
     from onebeat.engine.tick import Engine
 
     engine = Engine(CeleryDispatcher(app), current())

@@ -14,9 +14,9 @@ from typing import NoReturn
 
 from onebeat.core.clock import host_now
 from onebeat.core.describe import describe, note
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import EVENTS, UNITS, Clocked, Cron, Interval, Recurrence, Solar
 from onebeat.core.recurrence.base import utc
+from onebeat.errors import RuleError
 
 _SPANS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 

@@ -11,19 +11,20 @@ from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 
-from onebeat.core.errors import KeyTaken, UnknownTask
 from onebeat.core.jsonable import NotJSON
-from onebeat.store.byhand import Run
-from onebeat.store.changing import OnceState
-from onebeat.store.pausing import CatchUp
-from onebeat.store.upcoming import Upcoming
-from onebeat.store.verdicts import Verdict
-from onebeat.verbs.acting import pause, resume, run_now, skip
+from onebeat.core.message_request import MessageOptions
+from onebeat.errors import KeyTaken, UnknownTask
+from onebeat.queries.upcoming import Upcoming
+from onebeat.queries.verdicts import Verdict
+from onebeat.store.manual_runs import Run
 from onebeat.verbs.base import ALL, Tag
 from onebeat.verbs.links import linked
 from onebeat.verbs.looking import explain, upcoming
-from onebeat.verbs.onceoff import IfExists, Once, OnceItem, cancel, once, once_many
-from onebeat.wanted import MessageOptions
+from onebeat.verbs.once import IfExists, Once, OnceItem, cancel, once, once_many
+from onebeat.verbs.once_changes import OnceState
+from onebeat.verbs.pausing import CatchUp, pause, resume
+from onebeat.verbs.run_now import run_now
+from onebeat.verbs.skipping import skip
 
 P = ParamSpec("P")
 T = TypeVar("T")

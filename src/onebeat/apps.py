@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from django.apps import AppConfig
+from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from onebeat import conf
-from onebeat.compat import alias
+from onebeat.takeover import alias
 
 if conf.current().import_alias:
     alias.install()
@@ -26,6 +28,22 @@ class OnebeatConfig(AppConfig):
     default_auto_field = "django.db.models.AutoField"
     verbose_name = _("Periodic Tasks")
 
+    def celery_schedule(self, kind: str, *value: Any) -> Any:
+        """A schedule as Celery's own object, for code that reads `.schedule`; models know no Celery, so they ask here.
+
+        `kind`: "interval", "crontab", "solar" or "clocked"; `value`: its fields in the order of the model's `VALUE`.
+        """
+        from onebeat.dispatch.celery import schedules
+
+        return schedules.of_value(kind, *value)
+
+    def celery_timezone(self) -> str | None:
+        """The name of the zone in the Celery app's `timezone` setting; None if there is none."""
+        from onebeat.dispatch.celery.app import settings_prefix
+
+        name = getattr(settings, f"{settings_prefix()}_TIMEZONE", None)
+        return name if isinstance(name, str) else None
+
     def ready(self) -> None:
         """Register the system checks, the look at the tables before a `migrate` that adopts them, the sync of what
         code declares after it, and what a worker tells of its tasks.
@@ -35,17 +53,19 @@ class OnebeatConfig(AppConfig):
 
         from onebeat import checks
         from onebeat.celery import worker
-        from onebeat.declare import starting
-        from onebeat.models import loading
-        from onebeat.store import adopt, migrated, unconstrain
+        from onebeat.db import schema
+        from onebeat.declare import autosync
+        from onebeat.models import fixtures
+        from onebeat.takeover.arrive import adopt
+        from onebeat.takeover.leave import unconstrain
 
         worker.install()
-        pre_migrate.connect(migrated.migrate_begins, sender=self)
+        pre_migrate.connect(schema.migrate_begins, sender=self)
         pre_migrate.connect(adopt.before_migrate, sender=self)
-        post_migrate.connect(migrated.migrate_ended, sender=self)
+        post_migrate.connect(schema.migrate_ended, sender=self)
         post_migrate.connect(unconstrain.restore, sender=self)
-        post_migrate.connect(starting.after_migrate, sender=self)
-        loading.watch()
+        post_migrate.connect(autosync.after_migrate, sender=self)
+        fixtures.watch()
         register(checks.check_settings)
         register(checks.check_declarations)
         register(checks.check_old_distribution)

@@ -10,10 +10,11 @@ from django.core.checks import CheckMessage, Error, Info, Warning
 from django.db import DatabaseError, connections, router
 
 from onebeat import conf
-from onebeat.compat.alias import installed
+from onebeat.db import database_clock, schema
 from onebeat.declare import registry, sources
 from onebeat.models import TaskOptions, TaskState
-from onebeat.store import migrated, rivals, vendors
+from onebeat.store import other_beat
+from onebeat.takeover.alias import installed
 
 _BUSY_SECONDS = 20
 
@@ -102,9 +103,9 @@ def check_other_beat(databases: Any = None, **kwargs: Any) -> list[CheckMessage]
     """Another beat is known to send the same tasks at this moment."""
     found: list[CheckMessage] = []
     for alias in databases or ():
-        if migrated.lacking(alias):
+        if schema.lacking(alias):
             continue
-        if other := rivals.at_work(alias, vendors.now(alias)):
+        if other := other_beat.at_work(alias, database_clock.now(alias)):
             found.append(
                 Warning(
                     f"database {alias!r}: {other} sends the same tasks; onebeat sends nothing meanwhile",

@@ -9,7 +9,7 @@ from typing import Any
 from django.urls import reverse
 
 from onebeat.models import Beat, ClockedSchedule, CrontabSchedule, IntervalSchedule, Occurrence, PeriodicTask
-from onebeat.store import plan
+from onebeat.store import plans
 
 AT = datetime(2026, 3, 28, 9, tzinfo=UTC)
 
@@ -48,5 +48,5 @@ def fill(count: int) -> None:
                 sent_at=AT,
             )
         Beat.objects.create(host="here", pid=number, version="1", started_at=AT, seen_at=AT)
-    while plan.consume("default", 500):
+    while plans.consume("default", 500):
         pass

@@ -22,7 +22,7 @@ from onebeat.models import (
     SolarSchedule,
     TaskOptions,
 )
-from onebeat.store import plan
+from onebeat.store import plans
 from tests.processes import ROOT
 
 FOLDER = ROOT / "docs" / "screenshots"
@@ -61,7 +61,7 @@ def shop() -> PeriodicTask:
     pause = {"paused": True, "paused_until": NOW + timedelta(days=1), "paused_why": "Stocktaking", "paused_by": "anna"}
     TaskOptions.objects.create(task=tasks["Sync stock"], **pause)
     past(list(tasks.values()))
-    while plan.consume("default", 500):
+    while plans.consume("default", 500):
         pass
     Beat.objects.create(
         host="web-1", pid=421, version="0.1.0", lag_ms=4, skew_ms=-2, able_since=NOW, seen_at=NOW,

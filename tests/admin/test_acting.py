@@ -16,7 +16,7 @@ from django.urls import reverse
 
 from onebeat.core import clock
 from onebeat.models import IntervalSchedule, Occurrence, PeriodicTask, TaskOptions
-from onebeat.store import plan
+from onebeat.store import plans
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 27, 9, tzinfo=UTC)
@@ -43,7 +43,7 @@ def url(name: str, *args: Any) -> str:
 def task(name: str = "One", **fields: Any) -> PeriodicTask:
     every, _ = IntervalSchedule.objects.get_or_create(every=5, period="minutes")
     made = PeriodicTask.objects.create(**{"name": name, "task": "shop.report", "interval": every, **fields})
-    plan.consume("default", 500)
+    plans.consume("default", 500)
     return made
 
 

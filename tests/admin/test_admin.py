@@ -22,7 +22,7 @@ from onebeat.models import (
     TaskOptions,
     TaskState,
 )
-from onebeat.store import plan
+from onebeat.store import plans
 from tests.admin.rows import AT, every, page
 
 pytestmark = pytest.mark.django_db
@@ -221,11 +221,11 @@ def test_options_are_set_changed_and_shown_in_local_time(client: Client, use_tz:
 
 def test_the_engine_sees_a_change(client: Client) -> None:
     task = PeriodicTask.objects.create(name="report", task="shop.report", interval=every(30))
-    plan.consume("default", 100)
+    plans.consume("default", 100)
     before = TaskState.objects.get(pk=task.pk)
 
     assert client.post(page("periodictask_change", task.pk), task_form(every(7))).status_code == 302
-    plan.consume("default", 100)
+    plans.consume("default", 100)
 
     after = TaskState.objects.get(pk=task.pk)
     assert (before.rule, after.rule) == ("30 seconds", "7 seconds")

@@ -21,7 +21,7 @@ from django.utils import translation
 
 from onebeat.core import clock
 from onebeat.models import Beat, CrontabSchedule, IntervalSchedule, Occurrence, PeriodicTask, TaskOptions
-from onebeat.store import plan
+from onebeat.store import plans
 from tests.processes import eventually
 
 #: A Friday: the clocks of Paris change two nights later.
@@ -58,7 +58,7 @@ def task(name: str, **fields: Any) -> PeriodicTask:
 
 
 def planned() -> None:
-    while plan.consume("default", 500):
+    while plans.consume("default", 500):
         pass
 
 

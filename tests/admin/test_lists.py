@@ -13,7 +13,8 @@ from django.urls import reverse
 from onebeat.admin.occurrences import OccurrenceList
 from onebeat.core import clock
 from onebeat.models import CrontabSchedule, IntervalSchedule, Occurrence, PeriodicTask, TaskOptions, TaskState
-from onebeat.store import lastruns, plan
+from onebeat.queries import last_runs
+from onebeat.store import plans
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2026, 3, 27, 9, tzinfo=UTC)
@@ -35,7 +36,7 @@ def tasks() -> Any:
             task = PeriodicTask.objects.create(name=name, task=f"shop.{name}", interval=every)
             for place, state in enumerate(states, -len(states)):
                 run(task, state, NOW + timedelta(hours=place))
-        while plan.consume("default", 100):
+        while plans.consume("default", 100):
             pass
         yield
 
@@ -86,15 +87,15 @@ def names(client: Client, query: str) -> list[str]:
 def test_the_last_outcome(
     client: Client, monkeypatch: pytest.MonkeyPatch, exact: int, query: str, found: list[str]
 ) -> None:
-    monkeypatch.setattr(lastruns, "EXACT", exact)
+    monkeypatch.setattr(last_runs, "EXACT", exact)
     assert names(client, query) == found
 
 
 def test_where_tasks_are_many_the_last_outcome_is_looked_for_among_the_newest(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lastruns, "EXACT", 2)
-    monkeypatch.setattr(lastruns, "NEWEST", 2)  # the newest two are of `skipping`
+    monkeypatch.setattr(last_runs, "EXACT", 2)
+    monkeypatch.setattr(last_runs, "NEWEST", 2)  # the newest two are of `skipping`
     assert names(client, "?outcome=succeeded") == ["skipping"]
     assert names(client, "?outcome=failed") == ["failing"], "failures are found by themselves"
     assert names(client, "?o=6") == ["skipping"]

@@ -7,12 +7,13 @@ import uuid
 from datetime import timedelta
 
 import pytest
+from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext, override_settings
 from django.utils import timezone
 
 from onebeat.models import Beat, Change, CrontabSchedule, Occurrence, PeriodicTask, TaskState
-from onebeat.store import plan, vendors
+from onebeat.store import plans
 from tests.admin.rows import AT, every, fill, page
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +45,7 @@ PAGES = {
 def test_a_page_takes_the_same_statements_at_ten_rows_and_at_ten_thousand(client: Client) -> None:
     def statements(name: str) -> int:
         path, _, query = name.partition("?")
-        with CaptureQueriesContext(vendors.connection("default")) as seen:
+        with CaptureQueriesContext(connections["default"]) as seen:
             assert client.get(f"{page(path)}?{query}").status_code == 200
         return len(seen)
 
@@ -102,7 +103,7 @@ def test_the_list_shows_what_is_next_and_what_is_set_aside(client: Client, use_t
     bad = PeriodicTask.objects.create(name="bad", task="shop.report", interval=every())
     unplanned = PeriodicTask.objects.create(name="new", task="shop.report", interval=every())
     _empty(bad)
-    plan.consume("default", 500)
+    plans.consume("default", 500)
     TaskState.objects.filter(pk=unplanned.pk).delete()
     TaskState.objects.filter(pk=good.pk).update(due_at=AT)
     with override_settings(USE_TZ=use_tz, TIME_ZONE="Europe/Paris"):
@@ -114,7 +115,7 @@ def test_the_list_shows_what_is_next_and_what_is_set_aside(client: Client, use_t
 
 def _empty(task: PeriodicTask) -> None:
     """A broken row, as raw SQL makes one."""
-    with vendors.connection("default").cursor() as cursor:
+    with connections["default"].cursor() as cursor:
         cursor.execute("UPDATE django_celery_beat_periodictask SET interval_id = NULL WHERE id = %s", [task.pk])
 
 

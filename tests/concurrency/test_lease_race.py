@@ -16,11 +16,14 @@ ROUNDS = 20
 
 def take_each(index: int) -> list[int | None]:
     """The term under which this process holds each lease; None where another one does."""
-    from onebeat.store import leases, vendors
+    from onebeat.db import transactions
+    from onebeat.store import leases
 
     span = timedelta(hours=1)
     names = [f"round {number}" for number in range(ROUNDS)]
-    return [vendors.retrying("default", lambda name=name: leases.take("default", name, index, span)) for name in names]
+    return [
+        transactions.retrying("default", lambda name=name: leases.take("default", name, index, span)) for name in names
+    ]
 
 
 def test_one_of_many_takes_a_lease(database: Scratch) -> None:

@@ -25,7 +25,7 @@ def race(index: int) -> dict[str, list[Any]]:
     from django.db import transaction
 
     import onebeat
-    from onebeat.store import vendors
+    from onebeat.db import transactions
 
     found: dict[str, list[Any]] = {"got": [], "wrong": []}
     then = datetime(2030, 1, 1, tzinfo=UTC)
@@ -43,7 +43,7 @@ def race(index: int) -> dict[str, list[Any]]:
                 break
             except Exception as error:
                 # Whoever opened a transaction runs it again where the database asks for that; nobody else has to.
-                if not (again and number % 2 and vendors.retryable(error)):
+                if not (again and number % 2 and transactions.retryable(error)):
                     found["wrong"].append(f"{number}: {error!r}")
                     return found
         found["got"] += [[one.key, one.task.pk, one.created, one.task.args == f"[{index}]"] for one in answers]

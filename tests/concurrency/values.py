@@ -47,7 +47,7 @@ def in_celerys_words(kind: str, number: int) -> Any:
     """The same value as the object that `from_schedule` takes."""
     from celery import schedules
 
-    from onebeat.models.celery_schedules import TzAwareCrontab
+    from onebeat.dispatch.celery.schedules import TzAwareCrontab
 
     fields = value(kind, number)
     if kind == "interval":

@@ -12,14 +12,7 @@ from django.db import connection
 from django.db.models import F
 from django.forms import modelform_factory
 
-from onebeat.models import (
-    Change,
-    ClockedSchedule,
-    CrontabSchedule,
-    IntervalSchedule,
-    PeriodicTask,
-    SolarSchedule,
-)
+from onebeat.models import Change, ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
 from onebeat.models.instants import from_utc
 
 

@@ -7,34 +7,34 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from onebeat.models import Change, IntervalSchedule, PeriodicTask, PeriodicTasks
-from onebeat.store import hints, migrated
+from onebeat.db import schema
+from onebeat.models import Change, IntervalSchedule, PeriodicTask, PeriodicTasks, change_hints
 
 pytestmark = pytest.mark.django_db
 
 
 def test_a_table_that_is_there_costs_one_look(django_assert_num_queries: Any) -> None:
-    migrated.migrate_ended()
+    schema.migrate_ended()
     for queries in (1, 0, 0):
         with django_assert_num_queries(queries):
-            assert migrated.there("default", hints.TABLE)
+            assert schema.there("default", change_hints.TABLE)
 
 
 def test_one_that_is_not_is_looked_for_each_time(django_assert_num_queries: Any) -> None:
     for _ in range(2):
         with django_assert_num_queries(1):
-            assert not migrated.there("default", "onebeat_nothing")
+            assert not schema.there("default", "onebeat_nothing")
 
 
 def test_nothing_is_remembered_while_migrate_runs(django_assert_num_queries: Any) -> None:
-    migrated.there("default", hints.TABLE)
-    migrated.migrate_begins()
+    schema.there("default", change_hints.TABLE)
+    schema.migrate_begins()
     try:
         for _ in range(2):
             with django_assert_num_queries(1):
-                assert migrated.there("default", hints.TABLE)
+                assert schema.there("default", change_hints.TABLE)
     finally:
-        migrated.migrate_ended()
+        schema.migrate_ended()
 
 
 def test_a_table_that_comes_and_goes_in_a_migration_costs_no_transaction() -> None:
@@ -42,7 +42,7 @@ def test_a_table_that_comes_and_goes_in_a_migration_costs_no_transaction() -> No
     if not connection.features.can_rollback_ddl:
         pytest.skip("tables cannot be put back by a rollback")
     interval = IntervalSchedule.objects.create(every=1, period="hours")
-    migrated.migrate_begins()
+    schema.migrate_begins()
     try:
         PeriodicTask.objects.create(name="with", task="t", interval=interval)
         assert Change.objects.count() == 1
@@ -55,14 +55,14 @@ def test_a_table_that_comes_and_goes_in_a_migration_costs_no_transaction() -> No
         task.delete()
         assert PeriodicTask.objects.count() == 1
     finally:
-        migrated.migrate_ended()
+        schema.migrate_ended()
 
 
 def test_what_a_scheduler_waits_for_is_named() -> None:
-    assert migrated.lacking("default") == []
+    assert schema.lacking("default") == []
     if not connection.features.can_rollback_ddl:
         pytest.skip("tables cannot be put back by a rollback")
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE onebeat_fact RENAME TO onebeat_fiction")
         cursor.execute("ALTER TABLE onebeat_beat RENAME COLUMN lag_ms TO lag")
-    assert sorted(migrated.lacking("default")) == ["onebeat_beat.lag_ms", "onebeat_fact"]
+    assert sorted(schema.lacking("default")) == ["onebeat_beat.lag_ms", "onebeat_fact"]

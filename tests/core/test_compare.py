@@ -6,9 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from onebeat.core.compare import around_clock_changes, coming, compare
-from onebeat.core.load import Load
+from onebeat.core.load_curve import Load
 from onebeat.core.recurrence import Cron, Interval
+from onebeat.core.run_diff import around_clock_changes, coming, compare
 
 NOW = datetime(2026, 3, 27, 8, tzinfo=UTC)
 

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from onebeat.core.recurrence import Cron, RuleError
+from onebeat.core.recurrence.celery_dialect import as_celery_reads
 from onebeat.core.recurrence.fields import KINDS, read
-from onebeat.core.recurrence.lenient import as_celery_reads
 from tests.core.oracle import draw
 
 schedules = pytest.importorskip("celery.schedules")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from onebeat.core.recurrence import Cron, RuleError
-from onebeat.core.recurrence.lenient import as_celery_reads, read_taken_over
+from onebeat.core.recurrence.celery_dialect import as_celery_reads, read_taken_over
 from tests.core.vectors import vectors
 
 GRAMMAR = vectors("celery_grammar")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from onebeat.core import plan
+from onebeat.core import nominal_times
 from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
 from tests.core.test_cron_laws import ORDINARY, crons
 from tests.core.walking import at
@@ -33,19 +33,21 @@ class Counted:
 def test_first_is_later_than_the_reference_and_not_before_the_start(
     cron: Cron, reference: datetime, start: datetime
 ) -> None:
-    found = plan.first(cron, reference, start_time=start)
+    found = nominal_times.first(cron, reference, start_time=start)
     assert found == cron.after(max(reference, start - MICROSECOND))
     if found is not None:
-        assert plan.first(cron, reference, start_time=found) == found
-        assert plan.first(cron, found, start_time=found) == cron.after(found)
-        assert plan.first(cron, reference, start_time=start, expires=found) == found
-        assert plan.first(cron, reference, start_time=start, expires=found - MICROSECOND) is None
+        assert nominal_times.first(cron, reference, start_time=found) == found
+        assert nominal_times.first(cron, found, start_time=found) == cron.after(found)
+        assert nominal_times.first(cron, reference, start_time=start, expires=found) == found
+        assert nominal_times.first(cron, reference, start_time=start, expires=found - MICROSECOND) is None
 
 
 def test_following_ends_with_expires() -> None:
     rule = Cron.parse("0 * * * *")
-    assert plan.following(rule, at("2026-01-01T01:00"), expires=at("2026-01-01T02:00")) == at("2026-01-01T02:00")
-    assert plan.following(rule, at("2026-01-01T01:00"), expires=at("2026-01-01T01:59")) is None
+    assert nominal_times.following(rule, at("2026-01-01T01:00"), expires=at("2026-01-01T02:00")) == at(
+        "2026-01-01T02:00"
+    )
+    assert nominal_times.following(rule, at("2026-01-01T01:00"), expires=at("2026-01-01T01:59")) is None
 
 
 @given(crons(), ORDINARY, st.timedeltas(timedelta(0), timedelta(days=4000)))
@@ -55,7 +57,7 @@ def test_newest_is_the_last_one_and_found_with_few_questions(cron: Cron, start: 
     if due is None:
         return
     counted = Counted(cron)
-    newest, following = plan.newest(counted, due, due + span)
+    newest, following = nominal_times.newest(counted, due, due + span)
     assert counted.asked < 200
     assert due <= newest <= due + span
     assert newest == due or cron.after(newest - MICROSECOND) == newest
@@ -75,8 +77,8 @@ def test_newest_is_the_last_one_and_found_with_few_questions(cron: Cron, start: 
     ],
 )  # fmt: skip
 def test_newest(rule: Recurrence, due: str, now: str, newest: str) -> None:
-    assert plan.newest(rule, at(due), at(now)) == (at(newest), rule.after(at(now)))
-    assert plan.newest(rule, at(due), at(due)) == (at(due), rule.after(at(due)))
+    assert nominal_times.newest(rule, at(due), at(now)) == (at(newest), rule.after(at(now)))
+    assert nominal_times.newest(rule, at(due), at(due)) == (at(due), rule.after(at(due)))
 
 
 def test_newest_over_a_polar_night() -> None:
@@ -84,7 +86,7 @@ def test_newest_over_a_polar_night() -> None:
     sunrise = Solar("sunrise", 78.2, 15.6)
     due = sunrise.after(at("2025-03-01"))
     assert due is not None
-    newest, following = plan.newest(sunrise, due, at("2026-01-10"))
+    newest, following = nominal_times.newest(sunrise, due, at("2026-01-10"))
     assert newest.year == 2025
     assert sunrise.after(newest) == following
     assert following is not None
@@ -93,7 +95,7 @@ def test_newest_over_a_polar_night() -> None:
 
 def test_newest_needs_a_time_that_has_come() -> None:
     with pytest.raises(ValueError, match="later than now"):
-        plan.newest(Cron(), at("2026-01-01"), at("2025-01-01"))
+        nominal_times.newest(Cron(), at("2026-01-01"), at("2025-01-01"))
 
 
 @given(
@@ -102,13 +104,15 @@ def test_newest_needs_a_time_that_has_come() -> None:
 def test_jitter_stays_in_its_window_and_before_the_next_run(
     key: str, due: datetime, window: timedelta, gap: timedelta
 ) -> None:
-    found = plan.jitter(key, due, window, due + gap)
+    found = nominal_times.jitter(key, due, window, due + gap)
     assert found == timedelta(0) or timedelta(0) <= found < min(window, gap)
-    assert found == plan.jitter(key, due, window, due + gap)
+    assert found == nominal_times.jitter(key, due, window, due + gap)
 
 
 def test_jitter_spreads_and_never_changes() -> None:
     due = at("2026-01-01")
-    minutes = [plan.jitter(f"task {n}", due, timedelta(minutes=10), None) // timedelta(minutes=1) for n in range(2000)]
+    minutes = [
+        nominal_times.jitter(f"task {n}", due, timedelta(minutes=10), None) // timedelta(minutes=1) for n in range(2000)
+    ]
     assert all(150 < minutes.count(minute) < 250 for minute in range(10))
-    assert plan.jitter("report", due, timedelta(minutes=10), None) == JITTER_OF_REPORT
+    assert nominal_times.jitter("report", due, timedelta(minutes=10), None) == JITTER_OF_REPORT

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from onebeat.core.threeway import QUIET, merge, turn
+from onebeat.core.three_way_merge import QUIET, merge, turn
 
 NOTHING = "-"
 DEFAULTS = {"f": NOTHING}

@@ -13,8 +13,8 @@ from django.core import mail
 from django.core.management import call_command
 
 from onebeat.core import clock
-from onebeat.core.threeway import QUIET
-from onebeat.declare import sources, starting
+from onebeat.core.three_way_merge import QUIET
+from onebeat.declare import autosync, sources
 from onebeat.declare.overriding import drop_override, overridden, overrides
 from onebeat.declare.sync import Report
 from onebeat.declare.values import Cron, Every, Solar
@@ -248,10 +248,10 @@ def test_a_scheduler_keeps_its_version_s_turn_and_says_so(still: None, code: Cod
         clock.move(clock.host_now() + timedelta(seconds=seconds))
 
     code(one("t"), one("added"), apply=False)  # declares, and stores nothing
-    newer = starting.AtWork("default", lambda: [sources.of_apps()])
+    newer = autosync.AtWork("default", lambda: [sources.of_apps()])
     code(one("t"), apply=False)
     code_of_old = sources.of_apps()
-    old = starting.AtWork("default", lambda: [code_of_old])
+    old = autosync.AtWork("default", lambda: [code_of_old])
     old.step()
     code(one("t"), one("added"), apply=False)
     later(1)
@@ -267,7 +267,7 @@ def test_a_scheduler_keeps_its_version_s_turn_and_says_so(still: None, code: Cod
         later(61)
         old.step()
     assert row("added").enabled
-    starting.AtWork("default", lambda: [code_of_old]).step()
+    autosync.AtWork("default", lambda: [code_of_old]).step()
     assert not row("added").enabled
 
 
@@ -279,7 +279,7 @@ def test_a_broken_module_leaves_the_tasks_as_they_are(
     def broken() -> list[sources.Source]:
         raise RuntimeError("in shop/schedules.py")
 
-    work = starting.AtWork("default", broken)
+    work = autosync.AtWork("default", broken)
     work.step()
     work.step()
     assert row().enabled and caplog.text.count("in shop/schedules.py") == 1
@@ -289,7 +289,7 @@ def test_migrate_syncs_and_flush_does_not(bench: Bench, code: Code, monkeypatch:
     code(one("t"), apply=False, settings={"s": {"task": ADD, "schedule": 60}})
     call_command("migrate", verbosity=0)  # of a test's database
     monkeypatch.delattr(mail, "outbox")
-    starting.after_migrate(using="default")  # as `flush` sends it
+    autosync.after_migrate(using="default")  # as `flush` sends it
     assert not PeriodicTask.objects.exists()
     call_command("migrate", verbosity=0)
     assert set(PeriodicTask.objects.values_list("name", flat=True)) == {"t", "s"}
@@ -299,12 +299,12 @@ def test_a_process_without_the_app_cannot_tell_what_left_the_settings(
     bench: Bench, code: Code, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code(settings={"s": {"task": ADD, "schedule": 60}})
-    assert starting.project_app() is not None
+    assert autosync.project_app() is not None
     monkeypatch.delattr(mail, "outbox")
     monkeypatch.setattr(app, "main", "default")  # as that of Celery's own, made when nobody has made one
     code(apply=False)
     call_command("migrate", verbosity=0)
-    assert starting.project_app() is None and row("s").enabled
+    assert autosync.project_app() is None and row("s").enabled
 
 
 def test_rows_written_past_every_rule_are_read(still: None, code: Code) -> None:

@@ -141,7 +141,7 @@ class Fleet:
 
     def now(self) -> datetime:
         """The database's clock."""
-        from onebeat.store.vendors import from_column
+        from onebeat.db.utc_columns import from_column
 
         found = from_column(self.query(f"SELECT {_CLOCK[self.database.vendor]}")[0][0])
         assert found is not None
@@ -149,7 +149,7 @@ class Fleet:
 
     def ledger(self) -> list[Row]:
         """All occurrences, oldest first."""
-        from onebeat.store.vendors import from_column
+        from onebeat.db.utc_columns import from_column
 
         now = self.now()
         rows = self.query(
@@ -344,7 +344,7 @@ def _die_at(point: str, turn: int) -> None:
 
     django.setup()
     from onebeat.conf import current
-    from onebeat.dispatch.celery import CeleryDispatcher
+    from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
     from onebeat.engine.loop import Loop
     from onebeat.engine.stop import Stop
     from onebeat.engine.tick import Engine

@@ -11,8 +11,7 @@ from django.db import connection, connections
 
 from onebeat.conf import Settings
 from onebeat.core import clock
-from onebeat.core.headers import NAME_HEADER
-from onebeat.engine.messages import DUE_HEADER
+from onebeat.core.headers import DUE_HEADER, NAME_HEADER
 from onebeat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -23,7 +22,7 @@ from onebeat.models import (
     TaskState,
 )
 from onebeat.models.instants import from_utc
-from onebeat.store.explain import Verdict, explain
+from onebeat.queries.explain import Verdict, explain
 from onebeat.store.sweep import Sweep
 from onebeat.testing.scheduler import Died, Outbox, Scheduler
 

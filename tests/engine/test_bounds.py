@@ -15,7 +15,7 @@ from onebeat import conf
 from onebeat.conf import Settings
 from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER
-from onebeat.dispatch.base import Accepted, Deferred, Message, Outcome, Unsent
+from onebeat.dispatch.base import Accepted, Deferred, Message, PublishResult, Unsent
 from onebeat.engine.stop import Stop
 from onebeat.models import ClockedSchedule, Occurrence, PeriodicTask, TaskOptions, TaskState
 from tests.engine.kit import Bench, at, clocked, every, ledger, options, task
@@ -28,8 +28,8 @@ def test_what_the_broker_took_after_a_failure_is_recorded_and_not_sent_again(ben
     class Skipping:
         """Loses the second message of its first call and takes all others."""
 
-        def publish(self, messages: list[Message], *, singly: bool = False) -> list[Outcome]:
-            outcomes: list[Outcome] = []
+        def publish(self, messages: list[Message], *, singly: bool = False) -> list[PublishResult]:
+            outcomes: list[PublishResult] = []
             for number, message in enumerate(messages):
                 lost = number == 1 and not failed
                 failed.extend([message.id] if lost else [])
@@ -50,7 +50,7 @@ def _calls(bench: Bench, lost: int) -> list[tuple[int, bool]]:
     calls: list[tuple[int, bool]] = []
     take = bench.outbox.publish
 
-    def publish(messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
+    def publish(messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
         calls.append((len(messages), singly))
         if len(calls) <= lost:
             return [Unsent("the connection was lost", alone=False)] * len(messages)
@@ -131,7 +131,7 @@ def test_a_full_queue_holds_up_no_other(bench: Bench) -> None:
     )
     task("healthy", interval=every(1))
 
-    def answer(message: Message) -> Outcome:
+    def answer(message: Message) -> PublishResult:
         full = message.options["headers"][NAME_HEADER].startswith("full")
         return Deferred("its queue is full") if full else Accepted()
 

@@ -10,7 +10,7 @@ import pytest
 
 from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER
-from onebeat.dispatch.base import Accepted, Message, Outcome, Refused, Unsent
+from onebeat.dispatch.base import Accepted, Message, PublishResult, Refused, Unsent
 from onebeat.models import Beat, Occurrence, PeriodicTask
 from tests.engine.kit import Bench, at, clocked, every, ledger, options, set_task, task
 
@@ -19,11 +19,11 @@ def name(message: Message) -> str:
     return str(message.options["headers"][NAME_HEADER])
 
 
-def accept(message: Message) -> Outcome:
+def accept(message: Message) -> PublishResult:
     return Accepted()
 
 
-def only_fails(*names: str, outcome: Outcome | None = None) -> Callable[[Message], Outcome]:
+def only_fails(*names: str, outcome: PublishResult | None = None) -> Callable[[Message], PublishResult]:
     """These cannot be sent; all others can."""
     return lambda message: (outcome or Unsent("cut")) if name(message) in names else Accepted()
 
@@ -80,7 +80,7 @@ def test_a_broker_lost_in_the_middle_of_a_batch_loses_nothing(bench: Bench, miss
     bench.work(9)
     sent: list[str] = []
 
-    def cut(message: Message) -> Outcome:
+    def cut(message: Message) -> PublishResult:
         sent.append(message.id)
         return Unsent("connection reset") if len(sent) == 12 else Accepted()
 

@@ -11,7 +11,7 @@ from celery import Celery
 from kombu import Connection, Exchange, Queue
 
 from onebeat.dispatch.base import Accepted, Deferred, Message, Refused, Unsent
-from onebeat.dispatch.celery import CeleryDispatcher
+from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
 from tests import services
 
 pytestmark = pytest.mark.broker

@@ -12,9 +12,10 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from onebeat.core import clock
+from onebeat.db import bulk_rows
 from onebeat.models import PeriodicTask, TaskState
-from onebeat.store import batches, states
-from onebeat.store.glance import glance
+from onebeat.store import task_states
+from onebeat.store.poll import snapshot
 from tests.engine.kit import Bench, at, clocked, every, task
 
 ROUNDS, TASKS = 30, 300
@@ -80,9 +81,9 @@ def test_moves_under_a_long_transaction_do_not_make_the_claim_dearer(bench: Benc
             cursor.execute("SET LOCAL enable_sort = off")
         TaskState.objects.update(wake_at=at(ROUNDS + 100))
         now, floor = at(ROUNDS + 50), at(ROUNDS + 40)
-        left_behind = _pages(_asked(lambda: states.lock_due("default", at(0) - timedelta(days=1), now, 500)))
-        claim = _pages(_asked(lambda: states.lock_due("default", floor, now, 500)))
-        look = _pages(_asked(lambda: glance("default", floor)))
+        left_behind = _pages(_asked(lambda: task_states.lock_due("default", at(0) - timedelta(days=1), now, 500)))
+        claim = _pages(_asked(lambda: task_states.lock_due("default", floor, now, 500)))
+        look = _pages(_asked(lambda: snapshot("default", floor)))
     assert left_behind > 100  # what it would cost without the lower bound
     assert claim < 10
     assert look < 20
@@ -95,7 +96,7 @@ def test_the_statements_of_a_claim_are_made_once(bench: Bench) -> None:
     task(clocked=clocked(at(5)))
     bench.work(5)
     bench.engine.owed.write()
-    names = {name for _, name in batches._made}
+    names = {name for _, name in bulk_rows._made}
     assert {"namespace", "pause", "definitions", "run state", "finished"} <= names
     assert any(name.startswith("due ") for name in names)
 

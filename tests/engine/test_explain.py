@@ -11,12 +11,12 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from onebeat.core import clock
-from onebeat.core.errors import UnknownTask
 from onebeat.dispatch.base import Refused
+from onebeat.errors import UnknownTask
 from onebeat.models import Occurrence, Outage, TaskState
 from onebeat.models.instants import from_utc
-from onebeat.store import pauses
-from onebeat.store.explain import explain
+from onebeat.queries.explain import explain
+from onebeat.store import global_pause
 from tests.engine.kit import START, Bench, at, clocked, cron, every, finish, options, set_task, task, why
 
 
@@ -121,7 +121,7 @@ def paused(bench: Bench) -> str:
 
 def all_paused(bench: Bench) -> str:
     task(interval=every(10))
-    pauses.pause_all("default", by="bob", why="the move", until=at(30))
+    global_pause.pause_all("default", by="bob", why="the move", until=at(30))
     bench.work(11)
     return "was skipped: everything is paused by bob: the move."
 

@@ -14,7 +14,7 @@ from celery.app.trace import build_tracer
 from django.db import connection
 
 from onebeat import conf
-from onebeat.celery import Guarded, asking, guard, guarding, worker
+from onebeat.celery import Guarded, guard, guarding, worker, worker_db
 from onebeat.models import Occurrence
 from tests.engine.kit import Bench, at, sql
 
@@ -23,7 +23,7 @@ Run = Callable[..., Any]
 
 @pytest.fixture
 def app(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
-    monkeypatch.setattr(asking, "_PAUSE", 0.0)
+    monkeypatch.setattr(worker_db, "_PAUSE", 0.0)
     app = Celery("guarded", broker="memory://", set_as_current=False)
     worker._connect()
     yield app

@@ -14,11 +14,12 @@ import pytest
 from django.db import connection, connections
 
 from onebeat.core import clock
+from onebeat.db import transactions
 from onebeat.models import PeriodicTask, PeriodicTasks, TaskState
 from onebeat.models.instants import from_utc
-from onebeat.store import claim, vendors
-from onebeat.store import ledger as rows
-from onebeat.store.claim import Terms
+from onebeat.store import claims
+from onebeat.store import occurrences as rows
+from onebeat.store.claims import Terms
 from tests.engine.kit import Bench, Died, another_session, at, clocked, due, every, ledger, sql, task
 
 P = "django_celery_beat_"
@@ -130,8 +131,8 @@ def test_schedulers_claim_disjoint_tasks_while_one_is_in_the_middle_of_its_claim
     rows.namespace("default")  # the very first claim of a database makes it
     clock.move(at(11))
     terms = Terms(beat=1, lease=timedelta(seconds=30), limit=3, missed_before=lambda now: at(0))
-    with vendors.short_transaction(second_alias):
-        theirs = claim.due(second_alias, terms, None).occurrences
+    with transactions.short_transaction(second_alias):
+        theirs = claims.due(second_alias, terms, None).occurrences
         assert [one.task.name for one in theirs] == ["t0", "t1", "t2"]
         bench.tick()
         assert bench.sent == [("t3", 10.3), ("t4", 10.4), ("t5", 10.5)]
@@ -147,8 +148,8 @@ def test_what_a_scheduler_was_claiming_when_it_was_lost_is_claimed_by_another(be
     rows.namespace("default")
     clock.move(at(10))
     terms = Terms(beat=1, lease=timedelta(seconds=30), limit=3, missed_before=lambda now: at(0))
-    with pytest.raises(Died), vendors.short_transaction(second_alias):
-        assert len(claim.due(second_alias, terms, None).occurrences) == 1
+    with pytest.raises(Died), transactions.short_transaction(second_alias):
+        assert len(claims.due(second_alias, terms, None).occurrences) == 1
         bench.work(2)
         assert bench.sent == []
         raise Died

@@ -11,11 +11,11 @@ import pytest
 from celery import Celery, Task
 from kombu import Connection, Exchange, Message, Queue
 
-from onebeat.celery import attempts
-from onebeat.dispatch.celery import CeleryDispatcher
+from onebeat.celery import message_attempt
+from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
 from onebeat.models import Occurrence
 from onebeat.models.instants import from_utc
-from onebeat.store.outcomes import Attempt
+from onebeat.store.attempts import Attempt
 from tests.engine.kit import Bench, at, clocked, every, ledger, options, set_task, task
 
 
@@ -168,7 +168,7 @@ def test_few_and_many_at_once(bench: Bench, post: Post, number: int) -> None:
     ids = [one.headers["id"] for one in found]
     assert len(ids) == len(set(ids)) == number
     # However a message was made, a worker knows which attempt it is.
-    named = [attempts.of(one.headers) for one in found]
+    named = [message_attempt.of(one.headers) for one in found]
     rows = {Attempt(row.pk, row.due_at, row.run, 0) for row in Occurrence.objects.all()}
     assert set(named) == rows
     assert Occurrence.objects.filter(state="sent").count() == number

@@ -8,18 +8,18 @@ from typing import Any
 
 import pytest
 
-from onebeat.celery import attempts
+from onebeat.celery import message_attempt
 from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Message
-from onebeat.dispatch.base import Outcome as Answer
+from onebeat.dispatch.base import PublishResult as Answer
 from onebeat.models import Occurrence
-from onebeat.store import outcomes
-from onebeat.store.outcomes import Attempt, Outcome, Verdict
+from onebeat.store import attempts
+from onebeat.store.attempts import Attempt, Outcome, StartVerdict
 from tests.engine.kit import Bench, at, every, ledger, task
 from tests.processes import processes
 from tests.scratch import Scratch
 
-STARTED, COPY, PRUNED = Verdict.STARTED, Verdict.COPY, Verdict.PRUNED
+STARTED, COPY, PRUNED = StartVerdict.STARTED, StartVerdict.COPY, StartVerdict.PRUNED
 SECOND = timedelta(seconds=1)
 
 
@@ -32,13 +32,13 @@ def attempt(row: Occurrence, number: int = 0) -> Attempt:
     return Attempt(row.pk, row.due_at, row.run, number)
 
 
-def begin(row: Occurrence, number: int, token: int, again: float | None = None) -> Verdict:
+def begin(row: Occurrence, number: int, token: int, again: float | None = None) -> StartVerdict:
     after = None if again is None else timedelta(seconds=again)
-    return outcomes.begin("default", attempt(row, number), token, "w@h", again_after=after).verdict
+    return attempts.begin("default", attempt(row, number), token, "w@h", again_after=after).verdict
 
 
 def end(row: Occurrence, number: int, token: int | None, outcome: str, error: str = "") -> bool:
-    return outcomes.end("default", attempt(row, number), token, Outcome(outcome), error, worker="other@h")
+    return attempts.end("default", attempt(row, number), token, Outcome(outcome), error, worker="other@h")
 
 
 def told(row: Occurrence) -> tuple[Any, ...]:
@@ -112,7 +112,7 @@ def test_states_go_forward(bench: Bench, name: str) -> None:
         if not ending:
             assert begin(row, number, token or 0) == answer
         elif ending == "requeued":
-            assert outcomes.put_back("default", attempt(row, number), token) == answer
+            assert attempts.put_back("default", attempt(row, number), token) == answer
         else:
             assert end(row, number, token, ending) == answer
     assert told(row) == expected
@@ -136,7 +136,7 @@ def test_an_attempt_may_start_again_after_a_time(bench: Bench) -> None:
     clock.move(at(0))
     assert begin(row, 0, 7, again=10) == STARTED
     clock.move(at(4))
-    early = outcomes.begin("default", attempt(row), 8, "w", again_after=10 * SECOND)
+    early = attempts.begin("default", attempt(row), 8, "w", again_after=10 * SECOND)
     assert (early.verdict, early.wait) == (COPY, 6 * SECOND)
     clock.move(at(10))
     assert begin(row, 0, 8, again=10) == STARTED
@@ -154,9 +154,9 @@ def test_a_worker_quicker_than_the_record(bench: Bench, died_at: str) -> None:
     one = task(interval=every(10), one_off=True)
 
     def start(message: Message) -> Answer:
-        found = attempts.of({"id": message.id, **message.options["headers"]})
+        found = message_attempt.of({"id": message.id, **message.options["headers"]})
         assert found is not None
-        outcomes.begin("default", found, 7, "w@h")
+        attempts.begin("default", found, 7, "w@h")
         return Accepted()
 
     bench.outbox.answer = start
@@ -193,8 +193,8 @@ def test_a_row_that_is_not_the_one_the_message_speaks_of(bench: Bench) -> None:
         Attempt(row.pk, row.due_at + SECOND, 0, 0),
         Attempt(row.pk, row.due_at, 1, 0),
     ):
-        assert outcomes.begin("default", other, 7, "w").verdict == PRUNED
-        assert outcomes.end("default", other, None, Outcome.SUCCESS) is False
+        assert attempts.begin("default", other, 7, "w").verdict == PRUNED
+        assert attempts.end("default", other, None, Outcome.SUCCESS) is False
     assert told(row) == ("sent", None, "", 0)
 
 
@@ -204,7 +204,7 @@ def test_a_row_that_is_not_the_one_the_message_speaks_of(bench: Bench) -> None:
 )
 def test_any_text_of_an_error_is_kept_as_far_as_it_goes(bench: Bench, error: str, kept: str) -> None:
     row = occurrence()
-    assert outcomes.begin("default", attempt(row), 7, "w" * 300).verdict == STARTED
+    assert attempts.begin("default", attempt(row), 7, "w" * 300).verdict == STARTED
     assert end(row, 0, 7, "failure", error)
     row.refresh_from_db()
     assert (row.error, row.worker) == (kept, "w" * 255)
@@ -233,7 +233,7 @@ HEADERS = {"onebeat_occurrence": 5, "onebeat_due_at": at(0).isoformat(), "onebea
 )
 def test_which_messages_are_of_an_occurrence(changed: dict[str, Any], number: int | None) -> None:
     expected = None if number is None else Attempt(5, at(0), 2, number)
-    assert attempts.of({**HEADERS, **changed}) == expected
+    assert message_attempt.of({**HEADERS, **changed}) == expected
 
 
 def start_one(index: int, key: int) -> str:

@@ -14,8 +14,8 @@ from celery import Celery, Task, signals
 from kombu import Producer
 
 from onebeat.dispatch.base import Accepted, Message, Refused
-from onebeat.dispatch.celery import CeleryDispatcher
-from onebeat.dispatch.prepared import Kind, Kinds
+from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
+from onebeat.dispatch.celery.prepared import Kind, Kinds
 from tests import services
 
 pytestmark = pytest.mark.broker

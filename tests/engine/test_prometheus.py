@@ -13,12 +13,12 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.parser import text_string_to_metric_families
 
 import onebeat
-from onebeat import prometheus
+from onebeat.contrib import prometheus
 from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER
 from onebeat.dispatch.base import Accepted, Refused
 from onebeat.models import Beat
-from onebeat.store import tally
+from onebeat.store import counters
 from tests.engine.kit import START, Bench, at, every, options, set_task, sql, sweep, task
 from tests.processes import ROOT
 
@@ -71,11 +71,11 @@ def test_the_counts_of_a_scheduler_outlive_it_for_a_while(bench: Bench) -> None:
 
 
 def test_what_is_rolled_back_is_not_counted(bench: Bench) -> None:
-    before = tally.since("default", {})
+    before = counters.since("default", {})
     with pytest.raises(DatabaseError), transaction.atomic():
-        tally.add("default", "paused")
+        counters.add("default", "paused")
         raise DatabaseError
-    assert tally.since("default", before) == {}
+    assert counters.since("default", before) == {}
 
 
 def test_a_name_is_registered_once_and_without_a_look_at_the_database() -> None:

@@ -12,7 +12,7 @@ from django.db.utils import DataError, OperationalError
 
 from onebeat.core.recurrence import solar
 from onebeat.models import PeriodicTask, SolarSchedule
-from onebeat.store import overview
+from onebeat.queries import status
 from tests.engine.kit import Bench, at, clocked, cron, due, every, ledger, options, reason, set_task, sql, sweep, task
 
 P = "django_celery_beat_"
@@ -125,7 +125,7 @@ def test_a_bad_row_is_set_aside_and_the_others_run(bench: Bench, caplog: pytest.
     assert "'bad'" in lines(caplog)[0]
     bench.advance(58)
     assert bench.sent == [("good", 60)]
-    assert overview.status("default")["quarantined"] == [{"id": bad.pk, "name": "bad", "reason": reason(bad)}]
+    assert status.status("default")["quarantined"] == [{"id": bad.pk, "name": "bad", "reason": reason(bad)}]
     # Repaired: it runs again, at its next time.
     set_task(
         bad,
@@ -172,7 +172,7 @@ def test_a_row_that_cannot_even_be_read_stops_nothing_else(bench: Bench, what: s
     sweep()
     bench.work(3)
     assert ("good", 60) in bench.sent
-    assert overview.status("default")["due"] == 0
+    assert status.status("default")["due"] == 0
     if reason(bad):
         set_task(bad, expires=None, start_time=None, last_run_at=None, enabled=True, expire_seconds=None)
         set_task(bad, total_run_count=0, interval_id=good.interval_id, solar_id=None)

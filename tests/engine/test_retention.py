@@ -12,9 +12,10 @@ from django.test import override_settings
 
 from onebeat.conf import Settings
 from onebeat.core import clock
+from onebeat.db import database_clock
 from onebeat.engine.housekeeping import Housekeeping
 from onebeat.models import Beat, ClockedSchedule, Lease, Occurrence, Outage, PeriodicTask, TaskState
-from onebeat.store import leases, ledger, pauses, prune, vendors
+from onebeat.store import global_pause, leases, occurrences, retention
 from tests.engine.kit import START, Bench, at, clocked, every, options, task, why
 from tests.engine.kit import ledger as records
 
@@ -23,8 +24,8 @@ SETTINGS = Settings(sweep_size=0)
 
 
 def prune_all(size: int = 1000) -> dict[str, int]:
-    keep = prune.Keep.of(SETTINGS, vendors.now("default"))
-    *_, sums = prune.whole("default", keep, size)
+    keep = retention.Keep.of(SETTINGS, database_clock.now("default"))
+    *_, sums = retention.whole("default", keep, size)
     return sums
 
 
@@ -59,7 +60,7 @@ def test_what_is_not_settled_and_what_is_to_come_stay(bench: Bench) -> None:
     bench.work(1)
     clock.move(at(10))
     bench.die_at("claimed")
-    row = {"task_name": "t", "celery_task_id": ledger.namespace("default"), "decided_at": START}
+    row = {"task_name": "t", "celery_task_id": occurrences.namespace("default"), "decided_at": START}
     ahead = at(90 * DAY)
     Occurrence.objects.create(task=one, due_at=ahead, state="skipped", reason="cancelled", **row)
     Occurrence.objects.create(task=one, due_at=at(1), through=ahead, state="skipped", reason="paused", **row)
@@ -90,7 +91,7 @@ def test_what_was_sent_and_pruned_is_not_sent_again(bench: Bench) -> None:
         one.clocked, one.enabled = clocked(at(instant)), True
         one.save()
         bench.work(2)
-    TaskState.objects.filter(pk=two.pk).update(due_at=at(10), wake_at=vendors.now("default"))
+    TaskState.objects.filter(pk=two.pk).update(due_at=at(10), wake_at=database_clock.now("default"))
     two.enabled = True
     two.save()
     bench.work(3)
@@ -187,14 +188,14 @@ def test_the_sweep_is_one_schedulers_at_a_time(bench: Bench) -> None:
 
 def test_a_global_pause_ends_when_it_says_or_when_somebody_ends_it(bench: Bench) -> None:
     one, two = task("a", interval=every(10)), task("b", interval=every(10))
-    pauses.pause_all("default", by="bob", until=at(25))
+    global_pause.pause_all("default", by="bob", until=at(25))
     bench.work(31)
     assert {records(each)[0] for each in (one, two)} == {(10, "skipped", "paused")}
     assert sorted(bench.take()) == [("a", 30), ("b", 30)]
-    pauses.pause_all("default")
+    global_pause.pause_all("default")
     bench.work(10)
-    assert pauses.resume_all("default")
-    assert not pauses.resume_all("default")
+    assert global_pause.resume_all("default")
+    assert not global_pause.resume_all("default")
     bench.work(10)
     assert sorted(bench.take()) == [("a", 50), ("b", 50)]
 
@@ -204,7 +205,7 @@ def test_what_was_claimed_before_a_global_pause_is_not_sent_in_it(bench: Bench) 
     bench.work(1)
     clock.move(at(10))
     bench.die_at("claimed")
-    pauses.pause_all("default", by="bob")
+    global_pause.pause_all("default", by="bob")
     clock.move(at(60))
     Bench(bench.outbox).tick()
     assert bench.sent == []
@@ -225,10 +226,10 @@ def test_the_commands(bench: Bench) -> None:
     with pytest.raises(CommandError, match=r"no scheduler is at work, nothing has been sent since .* late") as error:
         call_command("onebeat", "health", stdout=StringIO())
     assert error.value.returncode == 1
-    before = ledger.namespace("default")
+    before = occurrences.namespace("default")
     assert command("check")["namespace"] == str(before)
     renewed = command("check", "--renew-namespace")["namespace"]
-    assert renewed == str(ledger.namespace("default")) != str(before)
+    assert renewed == str(occurrences.namespace("default")) != str(before)
     bench.work(1)
     bench.advance(10)
     assert len({message.id for message in bench.outbox.messages}) == len(bench.outbox.messages)

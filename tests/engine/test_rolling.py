@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import connection
 
+from onebeat.db.utc_columns import to_column
 from onebeat.models import Beat, Change, Occurrence, PeriodicTask, TaskOptions, TaskState
-from onebeat.store.vendors import to_column
 from tests.engine.kit import Bench, at, due, ledger, sql, task
 
 #: What the first version names when it adds a row: a frozen list, never to be brought up to date.

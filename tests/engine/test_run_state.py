@@ -11,7 +11,7 @@ from django.db import connection
 from onebeat.core import clock
 from onebeat.models import ClockedSchedule, PeriodicTask
 from onebeat.models.instants import from_utc
-from onebeat.store import overview
+from onebeat.queries import status
 from tests.engine.kit import SETTINGS, START, Bench, at, clocked, every, set_task, sweep, task
 from tests.processes import run_python
 from tests.scratch import Scratch
@@ -98,12 +98,12 @@ def test_a_look_at_the_engine(bench: Bench) -> None:
     bench.outbox.away = True
     bench.advance(25)
     task("new")
-    found = overview.status("default")
+    found = status.status("default")
     assert (found["waiting"], found["due"], found["lag_seconds"], found["unplanned_changes"]) == (1, 1, 15.0, 1)
     (scheduler,) = found["schedulers"]
     assert (scheduler["alive"], scheduler["able"]) == (True, False)
     assert [one["name"] for one in found["quarantined"]] == ["bad"]
-    text = "\n".join(overview.lines(found))
+    text = "\n".join(status.lines(found))
     assert "its broker is away" in text
     assert "quarantined: bad" in text
 

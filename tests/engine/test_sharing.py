@@ -13,9 +13,9 @@ from onebeat.core import clock, identity
 from onebeat.dispatch.base import Unsent
 from onebeat.models import Beat, Fact, Occurrence, PeriodicTask
 from onebeat.models.instants import from_utc
-from onebeat.store import claim
-from onebeat.store import ledger as rows
-from onebeat.store.claim import Terms
+from onebeat.store import claims, recovery
+from onebeat.store import occurrences as rows
+from onebeat.store.claims import Terms
 from tests.engine.kit import Bench, at, clocked, due, every, ledger, options, set_task, sweep, task
 
 LEASE = 30
@@ -346,5 +346,5 @@ def test_the_namespace_is_one_for_each_database_and_stays(bench: Bench) -> None:
 
 def test_a_claim_of_nothing_is_empty(bench: Bench) -> None:
     terms = Terms(beat=1, lease=timedelta(seconds=30), limit=10, missed_before=lambda now: now)
-    assert claim.due("default", terms, None).occurrences == []
-    assert claim.lost("default", terms).occurrences == []
+    assert claims.due("default", terms, None).occurrences == []
+    assert recovery.reclaim("default", terms).occurrences == []

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from onebeat.core.recurrence import tzdata_version
 from onebeat.models import CrontabSchedule, Fact, PeriodicTask, TaskState
-from onebeat.store.zonedata import ZoneData
+from onebeat.store.zone_data import ZoneData
 from tests.engine.kit import Bench, at, every, seconds, task
 
 HOUR = timedelta(hours=1)

@@ -264,7 +264,7 @@ class Cell:
 
     def history(self) -> History:
         """What happened here, for the checker."""
-        from onebeat.store.vendors import from_column
+        from onebeat.db.utc_columns import from_column
 
         named, ledger = {}, []
         for key, task, due, state, reason, through, into, message, decided, sent, claims, beat in self.fleet.query(
@@ -303,7 +303,7 @@ class Cell:
             times = every[bisect_right(every, made) : bisect_left(every, horizon)]
             reigns = [Reign(times, made, known)]
         else:
-            from onebeat.store.vendors import from_column
+            from onebeat.db.utc_columns import from_column
 
             (anchor,) = self.fleet.query(
                 "SELECT s.anchor FROM onebeat_taskstate s JOIN django_celery_beat_periodictask t ON t.id = s.task_id"

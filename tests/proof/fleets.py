@@ -51,7 +51,7 @@ def judged(
 
 
 def _one_offs(fleet: Fleet, began: datetime, names: set[str]) -> Iterable[tuple[str, Reign]]:
-    from onebeat.store.vendors import from_column
+    from onebeat.db.utc_columns import from_column
 
     rows = fleet.query(
         "SELECT t.name, c.clocked_time FROM django_celery_beat_periodictask t"
@@ -64,7 +64,7 @@ def _one_offs(fleet: Fleet, began: datetime, names: set[str]) -> Iterable[tuple[
 
 
 def _each_second(fleet: Fleet, name: str, began: datetime, ended: datetime) -> Reign:
-    from onebeat.store.vendors import from_column
+    from onebeat.db.utc_columns import from_column
 
     (found,) = fleet.query(
         "SELECT s.anchor FROM onebeat_taskstate s JOIN django_celery_beat_periodictask t ON t.id = s.task_id"
@@ -77,7 +77,7 @@ def _each_second(fleet: Fleet, name: str, began: datetime, ended: datetime) -> R
 
 
 def _rows(fleet: Fleet) -> Iterable[Row]:
-    from onebeat.store.vendors import from_column
+    from onebeat.db.utc_columns import from_column
 
     more = {
         key: (from_column(into), from_column(decided), claims, beat)

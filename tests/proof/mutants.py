@@ -139,17 +139,17 @@ def _of_the_host(database_now: Any) -> Any:
 
 
 def _unguarded(begin: Any) -> Any:
-    from onebeat.store.outcomes import Begun, Verdict
+    from onebeat.store.attempts import StartResult, StartVerdict
 
-    def let_in(*args: Any, **words: Any) -> Begun:
+    def let_in(*args: Any, **words: Any) -> StartResult:
         begin(*args, **words)
-        return Begun(Verdict.STARTED)
+        return StartResult(StartVerdict.STARTED)
 
     return let_in
 
 
 def _empty_handed(lost: Any) -> Any:
-    from onebeat.store.claim import Batch
+    from onebeat.store.claims import Batch
 
     return lambda using, terms: Batch(0, _LONG_AGO)
 
@@ -159,28 +159,30 @@ def _again_and_again(decide: Any) -> Any:
 
 
 MUTANTS = (
-    Mutant("no look at the lease before a flush", "onebeat.store.settle:still_mine", _trusting, (Kind.TWICE,)),
+    Mutant("no look at the lease before a flush", "onebeat.store.settling:still_mine", _trusting, (Kind.TWICE,)),
     Mutant("recorded at the end alone", "onebeat.engine.tick:_RECORDS_A_LEASE", lambda _: 0.001, (Kind.TWICE,)),
-    Mutant("settled whoever has it", "onebeat.store.settle:sent", _overwriting, (Kind.FORGOTTEN,)),
-    Mutant("recovered under another id", "onebeat.store.claim:lost", _renaming, (Kind.MIXED,)),
+    Mutant("settled whoever has it", "onebeat.store.settling:sent", _overwriting, (Kind.FORGOTTEN,)),
+    Mutant("recovered under another id", "onebeat.store.claims:lost", _renaming, (Kind.MIXED,)),
     Mutant(
         "recovered and not decided again",
-        "onebeat.store.claim:_settled",
+        "onebeat.store.claims:_settled",
         lambda _: lambda *args: None,
         (Kind.STALE,),
     ),
-    Mutant("never recovered", "onebeat.store.claim:lost", _empty_handed, (Kind.UNSENT,)),
+    Mutant("never recovered", "onebeat.store.claims:lost", _empty_handed, (Kind.UNSENT,)),
     Mutant(
         "claimed while the broker is away",
         "tests.proof.simulation.broker:Link.ready",
         lambda _: lambda link: True,
         (Kind.HASTY,),
     ),
-    Mutant("moved on without an occurrence", "onebeat.store.ledger:claim", _losing_one, (Kind.LOST,)),
-    Mutant("sent again when the reply is lost", "onebeat.store.settle:sent", _sending_again, (Kind.MIXED, Kind.TWICE)),
-    Mutant("the next time from now", "onebeat.store.plan:waiting", _from_now, (Kind.UNSCHEDULED, Kind.LOST)),
-    Mutant("the next time after now", "onebeat.store.plan:waiting", _after_now, (Kind.LOST,)),
-    Mutant("skipped and not recorded", "onebeat.store.ledger:skip", _silent, (Kind.LOST,)),
+    Mutant("moved on without an occurrence", "onebeat.store.occurrences:claim", _losing_one, (Kind.LOST,)),
+    Mutant(
+        "sent again when the reply is lost", "onebeat.store.settling:sent", _sending_again, (Kind.MIXED, Kind.TWICE)
+    ),
+    Mutant("the next time from now", "onebeat.store.plans:waiting", _from_now, (Kind.UNSCHEDULED, Kind.LOST)),
+    Mutant("the next time after now", "onebeat.store.plans:waiting", _after_now, (Kind.LOST,)),
+    Mutant("skipped and not recorded", "onebeat.store.occurrences:skip", _silent, (Kind.LOST,)),
     Mutant(
         "ranges too wide by one",
         "onebeat.core.catchup:_Walk.skip_before",
@@ -188,10 +190,10 @@ MUTANTS = (
         (Kind.CONTRADICTION, Kind.UNREASONED, Kind.UNSCHEDULED),
     ),
     Mutant("the host's clock decides", "onebeat.core.clock:database_now", _of_the_host, (Kind.EARLY, Kind.UNREASONED)),
-    Mutant("no guard", "onebeat.store.outcomes:begin", _unguarded, (Kind.RAN_TWICE,)),
+    Mutant("no guard", "onebeat.store.attempts:begin", _unguarded, (Kind.RAN_TWICE,)),
     Mutant(
         "two runs at a time",
-        "onebeat.store.policies:Surroundings.running",
+        "onebeat.store.claim_context:Surroundings.running",
         lambda _: lambda *args: None,
         (Kind.OVERLAPPED,),
     ),

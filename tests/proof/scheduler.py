@@ -17,7 +17,7 @@ def main(order: dict[str, Any]) -> None:
 
     django.setup()
     from onebeat.conf import current
-    from onebeat.dispatch.celery import CeleryDispatcher
+    from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
     from onebeat.engine.loop import Loop
     from onebeat.engine.stop import Stop
     from onebeat.engine.tick import Engine

@@ -21,16 +21,16 @@ ZONE = "Europe/Paris"
 
 
 def _now() -> str:
-    from onebeat.store import vendors
+    from onebeat.db import database_clock
 
-    return vendors.now("default").isoformat()
+    return database_clock.now("default").isoformat()
 
 
 def make(recurring: dict[str, str], one_offs: int, over: float, crons: bool) -> dict[str, Any]:
     """The tasks: between which instants each was made, and what it is. `recurring`: the policies of those due every
     second, by name."""
+    from onebeat.db import database_clock
     from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, TaskOptions
-    from onebeat.store import vendors
 
     shifted.apply()
     made: dict[str, Any] = {}
@@ -48,7 +48,7 @@ def make(recurring: dict[str, str], one_offs: int, over: float, crons: bool) -> 
     for name, (minute, hour) in CRONS.items() if crons else ():
         cron, _ = CrontabSchedule.objects.get_or_create(minute=minute, hour=hour, timezone=ZONE)
         add(name, [minute, hour], {}, crontab=cron)
-    begin = vendors.now("default") + timedelta(seconds=1)
+    begin = database_clock.now("default") + timedelta(seconds=1)
     for number in range(one_offs):
         instant = begin + timedelta(seconds=over * number / one_offs)
         clocked, _ = ClockedSchedule.objects.get_or_create(clocked_time=instant)

@@ -153,7 +153,7 @@ def migrate_with_the_receiver() -> str:
     from django.core.management import CommandError, call_command
     from django.db.models.signals import pre_migrate
 
-    from onebeat.store.adopt import before_migrate
+    from onebeat.takeover.arrive.adopt import before_migrate
 
     pre_migrate.connect(before_migrate, sender=apps.get_app_config("django_celery_beat"))
     try:

@@ -14,8 +14,8 @@ from celery.schedules import crontab, solar
 from onebeat.celery.beat import Scheduler
 from onebeat.compat.schedulers import DatabaseScheduler
 from onebeat.core import clock
+from onebeat.dispatch.celery.schedules import clocked
 from onebeat.models import PeriodicTask
-from onebeat.models.celery_schedules import clocked
 from onebeat.models.instants import to_utc
 from tests.engine.kit import at
 from tests.project.celery import app

@@ -16,7 +16,7 @@ from django.db import connection
 from onebeat.core import clock
 from onebeat.models import Beat, IntervalSchedule, Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc, to_their_run
-from onebeat.store import unconstrain
+from onebeat.takeover.leave import unconstrain
 from tests import services
 from tests.engine.conftest import bench
 from tests.engine.kit import Bench, at, clocked, cron, due, every, ledger, options, set_task, sweep, task

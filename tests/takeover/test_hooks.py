@@ -21,7 +21,7 @@ from kombu.utils.imports import symbol_by_name
 from onebeat.celery.beat import Scheduler
 from onebeat.compat.schedulers import DatabaseScheduler
 from onebeat.core import clock
-from onebeat.engine.messages import OCCURRENCE_HEADER
+from onebeat.core.headers import OCCURRENCE_HEADER
 from onebeat.models import Beat, Occurrence, TaskState
 from tests import services
 from tests.engine.kit import START, at, clocked, cron, every

@@ -48,8 +48,9 @@ def forked(deaths: list[int]) -> dict[str, Any]:
 
 def carried(dies_in: int) -> dict[str, int]:
     """Import COUNT tasks; with `dies_in`, SIGKILL in that portion, written and not committed."""
-    from onebeat.importing import carry
     from onebeat.models.querysets import PeriodicTaskQuerySet
+
+    from onebeat.importing import carry
     from tests.project.celery import app
     from tests.takeover.importing import report
 

@@ -13,9 +13,9 @@ from celery.schedules import crontab, solar
 from django.db import connection
 
 from onebeat.core import clock
+from onebeat.dispatch.celery.schedules import clocked
 from onebeat.importing import carry
 from onebeat.models import Change, CrontabSchedule, IntervalSchedule, PeriodicTask
-from onebeat.models.celery_schedules import clocked
 from onebeat.models.instants import from_utc, to_utc
 from tests.engine.kit import START, TASK, Bench, at, cron, due, every, sql, task
 from tests.engine.kit import clocked as instant

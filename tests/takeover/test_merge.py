@@ -158,7 +158,7 @@ def test_a_migration_that_was_stopped_goes_on_where_it_was(old: Old) -> None:
 def stop_in_the_middle() -> int:
     from django.core.management import call_command
 
-    from onebeat.store import merge
+    from onebeat.takeover.arrive import merge
 
     merge.BATCH = 40
     before = merge.merge
@@ -174,7 +174,7 @@ def stop_in_the_middle() -> int:
     try:
         call_command(*MIGRATE)
     except KeyboardInterrupt:
-        from onebeat.store.adopt import recorded
+        from onebeat.takeover.arrive.adopt import recorded
 
         return recorded("default")["interval"]["merged"]
     raise AssertionError("nothing stopped it")
@@ -242,7 +242,7 @@ def come_in_before_the_lock() -> None:
     from django.core.management import call_command
     from django.db import connection
 
-    from onebeat.store import merge
+    from onebeat.takeover.arrive import merge
 
     before = merge.merge_most
 

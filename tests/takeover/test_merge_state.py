@@ -19,11 +19,12 @@ NOW = datetime(2030, 5, 1, 12, 0, tzinfo=UTC)
 def planned() -> dict[str, str | None]:
     """Each task's next time, planned at NOW, in another process."""
     from onebeat.core import clock
+    from onebeat.db import transactions
     from onebeat.models import PeriodicTask, TaskState
-    from onebeat.store import plan, vendors
+    from onebeat.store import plans
 
-    with clock.pin(NOW), vendors.short_transaction("default"):
-        plan.plan("default", PeriodicTask.objects.values_list("pk", flat=True), NOW)
+    with clock.pin(NOW), transactions.short_transaction("default"):
+        plans.plan("default", PeriodicTask.objects.values_list("pk", flat=True), NOW)
     rows = TaskState.objects.values_list("task__name", "due_at", "quarantine")
     return {name: why or (due and f"{due:%d %H:%M}") for name, due, why in rows}
 

@@ -106,7 +106,7 @@ def afterwards() -> list[str]:
     """Lives with the rows that were taken over; says what is not as it should be."""
     from onebeat.core import clock
     from onebeat.models import CrontabSchedule, PeriodicTask, TaskState
-    from onebeat.models.takenover import look_up
+    from onebeat.models.celery_readings import look_up
     from onebeat.store.sweep import Sweep
 
     wrong = []

@@ -14,7 +14,7 @@ from onebeat.compat.schedulers import DatabaseScheduler
 from onebeat.core import clock
 from onebeat.models import IntervalSchedule, PeriodicTask
 from onebeat.models.instants import from_utc
-from onebeat.store import rivals
+from onebeat.store import other_beat
 from tests import services
 from tests.engine.conftest import bench
 from tests.engine.kit import START, Bench, at, clocked, every, ledger, set_task, task
@@ -51,7 +51,7 @@ def as_a_beat_does(one: PeriodicTask) -> None:
 
 
 def bait() -> PeriodicTask | None:
-    return PeriodicTask.objects.filter(name=rivals.BAIT).first()
+    return PeriodicTask.objects.filter(name=other_beat.CANARY).first()
 
 
 def three() -> list[PeriodicTask]:
@@ -95,7 +95,7 @@ def test_another_beat_is_proved_and_waited_for(bench: Bench, caplog: pytest.LogC
         as_a_beat_does(one)
     passes(bench, 100)
     assert "HELD" not in status() and not warned() and bait() is None
-    assert not IntervalSchedule.objects.filter(every=rivals._EVERY).exists()
+    assert not IntervalSchedule.objects.filter(every=other_beat._EVERY).exists()
     assert ("elsewhere" in {reason for _, _, reason in ledger(tasks[0])}) and "elsewhere" not in str(ledger(tasks[2]))
     sent = [name for name, _ in bench.take()]
     assert sent.count("t2") == sent.count("t0") + 1 == sent.count("t1") + 1
@@ -126,7 +126,7 @@ def test_what_users_and_other_schedulers_write_is_no_proof(bench: Bench, write: 
 
 
 def test_a_bait_that_somebody_left_is_taken_away(bench: Bench) -> None:
-    left = task(rivals.BAIT, interval=every(rivals._EVERY, "days"), one_off=True, total_run_count=1)
+    left = task(other_beat.CANARY, interval=every(other_beat._EVERY, "days"), one_off=True, total_run_count=1)
     PeriodicTask.objects.filter(pk=left.pk).update(date_changed=from_utc(at(-120)))
     later = Bench()
     later.tick()
@@ -150,12 +150,12 @@ def test_a_scheduler_in_classic_mode_says_that_it_is_at_work(bench: Bench, make_
 
 def lay() -> None:
     task("not due", interval=every(1, "hours"))
-    rivals.Rivals("default", rivals.Watch())._lay(clock.host_now())
+    other_beat.OtherBeat("default", other_beat.ForeignWriteDetector())._lay(clock.host_now())
     assert not taken()
 
 
 def taken() -> bool:
-    return not PeriodicTask.objects.get(name=rivals.BAIT).enabled
+    return not PeriodicTask.objects.get(name=other_beat.CANARY).enabled
 
 
 def test_the_real_one_takes_the_bait_and_sends_nothing(templates: Templates) -> None:

@@ -14,8 +14,8 @@ from django.db import connection
 from django.db.models.signals import post_delete
 
 import onebeat
+from onebeat.db import schema
 from onebeat.models import PeriodicTask, TaskOptions
-from onebeat.store import migrated
 from tests.engine.kit import at, sql, task
 from tests.project.shop.models import Order
 
@@ -52,9 +52,9 @@ def row(request: pytest.FixtureRequest) -> Any:
     task()
     for statement in BEFORE[request.param]:
         sql(statement)
-    migrated.migrate_ended()
+    schema.migrate_ended()
     yield row
-    migrated.migrate_ended()
+    schema.migrate_ended()
 
 
 @pytest.mark.parametrize("verb", VERBS)

@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 
 import onebeat
 from onebeat.core import clock
-from onebeat.store.upcoming import OVERDUE
+from onebeat.queries.upcoming import OVERDUE
 from tests.engine.kit import Bench, at, clocked, cron, every, options, seconds, set_task, task
 
 

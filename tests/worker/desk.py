@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 from celery import Celery
 
-from onebeat.store.vendors import from_column, to_column
+from onebeat.db.utc_columns import from_column, to_column
 from tests import services
 from tests.processes import ROOT, environment, eventually
 from tests.scratch import Post, Scratch, Templates

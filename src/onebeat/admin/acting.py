@@ -16,8 +16,9 @@ from onebeat import api
 from onebeat.admin import kinds
 from onebeat.admin.forms import InstantField
 from onebeat.admin.words import shown, zone_name
+from onebeat.db import database_clock
 from onebeat.models import PeriodicTask, TaskOptions
-from onebeat.store import states, vendors
+from onebeat.store import task_states
 
 #: As long as the column of the name.
 _NAME = 200
@@ -45,7 +46,7 @@ class Pause(Reason):
     def clean_until(self) -> Any:
         """Not a time that has passed: such a pause would end before it began."""
         until = self.cleaned_data["until"]
-        if until is not None and until <= vendors.now(router.db_for_read(PeriodicTask)):
+        if until is not None and until <= database_clock.now(router.db_for_read(PeriodicTask)):
             raise ValidationError(_("This time has passed. Choose a later one, or leave it empty."))
         return until
 
@@ -98,7 +99,7 @@ def _resume(task: PeriodicTask, given: dict[str, Any], by: Any, using: str) -> s
 
 
 def _skip_next(task: PeriodicTask, given: dict[str, Any], by: Any, using: str) -> str:
-    state = states.read(using, [task.pk]).get(task.pk)
+    state = task_states.read(using, [task.pk]).get(task.pk)
     if state is None or state.due_at is None:
         raise Unfit(gettext("no run lies ahead"))
     if not api.skip(task, state.due_at, given["why"], by=by, using=using):

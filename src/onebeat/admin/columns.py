@@ -15,9 +15,9 @@ from onebeat.admin import outcomes, status
 from onebeat.admin.filters import BY_HAND, ORIGINS
 from onebeat.admin.listing import WAKE, Rank, beside, now_of
 from onebeat.admin.words import labelled, schedule_raw, schedule_words, schedules_of, time_tag, two
-from onebeat.models.rules import SCHEDULES
-from onebeat.store import vendors
-from onebeat.store.lastruns import OutcomeRank
+from onebeat.db import database_clock
+from onebeat.models.task_rules import SCHEDULES
+from onebeat.queries.last_runs import OutcomeRank
 
 if TYPE_CHECKING:
     from onebeat.models import PeriodicTask
@@ -40,7 +40,7 @@ class TaskColumns:
 
     def ranked(self, using: str) -> Case:
         """The order of the statuses, on this database, now."""
-        return status.rank(using, vendors.now(using))
+        return status.rank(using, database_clock.now(using))
 
     @admin.display(description=_("name"), ordering="name")
     def name_and_notes(self, task: PeriodicTask) -> SafeString:

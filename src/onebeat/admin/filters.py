@@ -9,12 +9,14 @@ from django.contrib import admin
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 
-from onebeat.admin import registered, status
+from onebeat.admin import status
 from onebeat.admin.outcomes import STATES
+from onebeat.db import database_clock
+from onebeat.dispatch.celery import app as celery_app
 from onebeat.models import TaskOptions, TaskState
 from onebeat.models.instants import from_utc
-from onebeat.models.rules import SCHEDULES
-from onebeat.store import lastruns, vendors
+from onebeat.models.task_rules import SCHEDULES
+from onebeat.queries import last_runs
 
 KINDS = {
     "interval": _("interval"),
@@ -59,7 +61,7 @@ class StatusFilter(Choice):
     choices_here = status.CHOICES
 
     def chosen(self, rows: Any, key: Any) -> Any:
-        return status.having(rows, str(key), vendors.now(rows.db))
+        return status.having(rows, str(key), database_clock.now(rows.db))
 
 
 class OriginFilter(Choice):
@@ -103,7 +105,7 @@ class NextFilter(Choice):
         if key == "none":
             return rows.filter(~Exists(waiting.filter(pk=OuterRef("pk"))))
         ahead = {"overdue": timedelta(0), "1h": _HOUR, "24h": _DAY}[str(key)]
-        return rows.filter(pk__in=waiting.filter(wake_at__lt=vendors.now(rows.db) + ahead).values("task_id"))
+        return rows.filter(pk__in=waiting.filter(wake_at__lt=database_clock.now(rows.db) + ahead).values("task_id"))
 
 
 class LastFilter(Choice):
@@ -121,9 +123,9 @@ class LastFilter(Choice):
 
     def chosen(self, rows: Any, key: Any) -> Any:
         if key == "never":
-            return lastruns.never(rows)
+            return last_runs.never(rows)
         past = {"1h": _HOUR, "24h": _DAY}.get(str(key), 7 * _DAY)
-        since = from_utc(vendors.now(rows.db) - past)
+        since = from_utc(database_clock.now(rows.db) - past)
         return rows.filter(last_run_at__lt=since) if key == "before" else rows.filter(last_run_at__gte=since)
 
 
@@ -135,7 +137,7 @@ class OutcomeFilter(Choice):
     choices_here = STATES.items()
 
     def chosen(self, rows: Any, key: Any) -> Any:
-        return lastruns.having(rows, str(key))
+        return last_runs.having(rows, str(key))
 
 
 class LateFilter(Choice):
@@ -150,7 +152,7 @@ class LateFilter(Choice):
     ]
 
     def chosen(self, rows: Any, key: Any) -> Any:
-        return lastruns.late(rows, int(key))
+        return last_runs.late(rows, int(key))
 
 
 class TaskFilter(Choice):
@@ -160,7 +162,7 @@ class TaskFilter(Choice):
     parameter_name = "task"
 
     def lookups(self, request: Any, model_admin: Any) -> Any:
-        names = sorted(registered.tasks())[:_NAMES]
+        names = sorted(celery_app.tasks())[:_NAMES]
         asked = self.value()
         return [(name, name) for name in ([asked] if asked and asked not in names else []) + names]
 

@@ -14,9 +14,10 @@ from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import kinds, registered, secrets
 from onebeat.admin.filters import KINDS
+from onebeat.dispatch.celery import app as celery_app
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.instants import from_utc, to_utc
-from onebeat.models.rules import SCHEDULES
+from onebeat.models.task_rules import SCHEDULES
 
 if TYPE_CHECKING:
     TaskForm = forms.ModelForm[PeriodicTask]
@@ -33,7 +34,7 @@ class TaskNameInput(forms.TextInput):
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
         """As Django's, with the names."""
         context = super().get_context(name, value, attrs)
-        context["names"] = sorted(registered.tasks())
+        context["names"] = sorted(celery_app.tasks())
         context["widget"]["attrs"]["list"] = f"{context['widget']['attrs'].get('id', name)}_names"
         return context
 
@@ -153,9 +154,9 @@ class PeriodicTaskForm(TaskForm):
         name = self.cleaned_data.get("task")
         if not name:
             return []
-        task = registered.tasks().get(name)
+        task = celery_app.tasks().get(name)
         if task is None:
-            if name in registered.names():
+            if name in celery_app.task_names():
                 return []
             return [("task", gettext("No task of this name is registered here. A worker may know it all the same."))]
         args, kwargs = (secrets.read(self.cleaned_data.get(field)) for field in ("args", "kwargs"))

@@ -14,10 +14,11 @@ from django.core.paginator import InvalidPage, Page, Paginator
 from django.db.models import Count, QuerySet, Value
 from django.db.models.expressions import OrderBy
 
-from onebeat.admin import registered
+from onebeat.db import database_clock, schema
 from onebeat.declare.overriding import overridden
+from onebeat.dispatch.celery import app as celery_app
 from onebeat.models import PeriodicTask
-from onebeat.store import history, lastruns, migrated, vendors
+from onebeat.queries import history, last_runs
 
 WAKE = "onebeat_state__wake_at"
 STATE_KEY = "onebeat_state__task_id"
@@ -125,8 +126,8 @@ class TaskList(BoundedList):
         super().get_results(request)
         tasks: Any = self.result_list
         using = self.root_queryset.db
-        found = history.recent(using, [task.pk for task in tasks]) if migrated.complete(using) else {}
-        names, now = registered.names(), vendors.now(using)
+        found = history.recent(using, [task.pk for task in tasks]) if schema.complete(using) else {}
+        names, now = celery_app.task_names(), database_clock.now(using)
         declared = [task.name for task in tasks if getattr(beside(task, "onebeat_options"), "origin", "") == "code"]
         changed = overridden(declared, using=using) if declared else {}
         for task in tasks:
@@ -144,8 +145,8 @@ class TaskList(BoundedList):
         if isinstance(first, str) and first.lstrip("-") == WAKE:
             down = "-" if first.startswith("-") else ""
             return rows.filter(**{f"{WAKE}__isnull": False}).order_by(first, down + STATE_KEY)
-        if isinstance(first, OrderBy) and isinstance(first.expression, lastruns.OutcomeRank):
-            return lastruns.narrowed(rows)
+        if isinstance(first, OrderBy) and isinstance(first.expression, last_runs.OutcomeRank):
+            return last_runs.narrowed(rows)
         ranked = getattr(self.model_admin, "ranked", None)
         if ranked and isinstance(first, OrderBy) and isinstance(first.expression, Rank):
             found = ranked(rows.db)
@@ -178,4 +179,4 @@ def beside(task: Any, name: str) -> Any:
 def now_of(task: Any) -> datetime:
     """The database's now when the page was read, or now."""
     found = getattr(task, "onebeat_now", None)
-    return found if isinstance(found, datetime) else vendors.now(task._state.db or "default")
+    return found if isinstance(found, datetime) else database_clock.now(task._state.db or "default")

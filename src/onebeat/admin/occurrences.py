@@ -9,7 +9,7 @@ from typing import Any
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.views.main import ORDER_VAR
-from django.db import DEFAULT_DB_ALIAS
+from django.db import DEFAULT_DB_ALIAS, connections
 from django.db.models import BooleanField, Q
 from django.db.models.expressions import RawSQL
 from django.urls import NoReverseMatch, reverse
@@ -22,8 +22,9 @@ from onebeat.admin.listing import BoundedList
 from onebeat.admin.outcomes import REASONS, STATES, late_words, state_word
 from onebeat.admin.readonly import ReadOnlyAdmin
 from onebeat.admin.words import instant, labelled, shown, span, two
+from onebeat.db import database_clock, expressions
 from onebeat.models import Occurrence, PeriodicTask
-from onebeat.store import matching, vendors, verdicts
+from onebeat.queries import verdicts
 
 #: A search finds the occurrences of this many tasks at most.
 _TASKS = 1000
@@ -63,7 +64,7 @@ class SinceFilter(Choice):
     hours = {"1h": 1, "24h": 24, "7d": 7 * 24}
 
     def chosen(self, rows: Any, key: Any) -> Any:
-        return rows.filter(due_at__gte=vendors.now(rows.db) - timedelta(hours=self.hours[str(key)]))
+        return rows.filter(due_at__gte=database_clock.now(rows.db) - timedelta(hours=self.hours[str(key)]))
 
 
 class OccurrenceList(BoundedList):
@@ -95,7 +96,7 @@ class OccurrenceList(BoundedList):
         if ORDER_VAR in self.params or self.query or SinceFilter.parameter_name in chosen:
             return False
         state = self.filter_params.get(StateFilter.parameter_name, [""])[-1]
-        apart = vendors.connection(rows.db).features.supports_partial_indexes
+        apart = connections[rows.db].features.supports_partial_indexes
         if ReasonFilter.parameter_name in chosen or state in ("failed", "skipped"):
             return bool(apart)
         return state in ("", "claimed")
@@ -142,7 +143,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
             return queryset, False
         if (key := _uuid(text)) is not None:
             return queryset.filter(celery_task_id=key), False
-        holds = matching.holds(queryset.db, PeriodicTask._meta.db_table, ["name"], text)
+        holds = expressions.holds(queryset.db, PeriodicTask._meta.db_table, ["name"], text)
         found = RawSQL(*holds, output_field=BooleanField())
         named = PeriodicTask.objects.using(queryset.db).filter(found).order_by().values_list("pk", flat=True)
         tasks = list(named[:_TASKS])
@@ -193,7 +194,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     def explained(self, one: Occurrence) -> str:
         """What became of it, as `onebeat explain` says it."""
         using = one._state.db or DEFAULT_DB_ALIAS
-        return verdicts.of_row(using, one, one.due_at, vendors.now(using)).sentence
+        return verdicts.of_row(using, one, one.due_at, database_clock.now(using)).sentence
 
     @admin.display(description=_("message"))
     def message(self, one: Occurrence) -> SafeString:

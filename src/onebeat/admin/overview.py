@@ -13,11 +13,13 @@ from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from onebeat.admin import registered, timeline
+from onebeat.admin import timeline
 from onebeat.admin.pages import alarm
 from onebeat.admin.words import time_tag, zone_name
+from onebeat.db import schema
+from onebeat.dispatch.celery import app as celery_app
 from onebeat.models.instants import project_zone
-from onebeat.store import dashboard, load, migrated
+from onebeat.queries import dashboard, forecast
 
 STATES = {
     "at work": _("at work"),
@@ -33,11 +35,11 @@ def view(model_admin: Any, request: Any) -> Any:
     if not model_admin.has_view_or_change_permission(request):
         raise PermissionDenied
     using = model_admin.get_queryset_db()
-    if not migrated.complete(using):
+    if not schema.complete(using):
         return HttpResponseRedirect(model_admin.url_of("changelist"))
-    names = registered.names()
+    names = celery_app.task_names()
     found = dashboard.dashboard(using, names)
-    ahead = load.ahead(using)
+    ahead = forecast.ahead(using)
     context = {
         **model_admin.admin_site.each_context(request),
         "title": gettext("Overview"),
@@ -52,7 +54,7 @@ def view(model_admin: Any, request: Any) -> Any:
         "day": timeline.day(ahead.load, local),
         "week": timeline.week(ahead.load, local),
         "busiest_of_day": timeline.busiest(ahead.load, 24 * 60, local),
-        "busiest_of_week": timeline.busiest(ahead.load, load.WEEK, local),
+        "busiest_of_week": timeline.busiest(ahead.load, forecast.WEEK, local),
         "peaks": [
             (f"{local(at):%Y-%m-%d %H:%M}", timeline.runs(count)) for at, count in ahead.load.peaks(5) if count >= 1
         ],

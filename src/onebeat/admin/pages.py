@@ -12,8 +12,9 @@ from django.urls import reverse
 
 from onebeat.admin.listing import BoundedPaginator
 from onebeat.admin.words import shown, time_tag, zone_name
+from onebeat.db import database_clock, schema
 from onebeat.models import TaskState
-from onebeat.store import beats, migrated, pauses, vendors
+from onebeat.store import global_pause, scheduler_rows
 
 if TYPE_CHECKING:
     AnyAdmin = admin.ModelAdmin[Any]
@@ -29,11 +30,11 @@ def alarm(request: Any) -> dict[str, Any] | None:
     for tasks to run, or that everything is paused. None if all is well.
     """
     using = router.db_for_read(TaskState)
-    if not migrated.complete(using):
+    if not schema.complete(using):
         return {"lacking": True}
-    now, seen = vendors.now(using), beats.last_seen(using)
+    now, seen = database_clock.now(using), scheduler_rows.last_seen(using)
     if seen is not None and now - seen <= SILENCE:
-        everything = pauses.global_pause(using, now)
+        everything = global_pause.global_pause(using, now)
         return {"paused": everything, "until": shown(everything.until), "zone": zone_name()} if everything else None
     return {"seen": seen, "seen_tag": time_tag(seen, now)}
 

@@ -16,13 +16,14 @@ from django.utils.translation import gettext, ngettext
 
 from onebeat.admin import words
 from onebeat.admin.listing import beside
-from onebeat.core import compare
+from onebeat.core import run_diff
 from onebeat.core.describe import note
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import Cron, Recurrence, zone
+from onebeat.db import database_clock, schema
+from onebeat.errors import RuleError
 from onebeat.models import PeriodicTask
 from onebeat.models.instants import project_zone, to_utc
-from onebeat.store import definitions, migrated, states, vendors
+from onebeat.store import definitions, task_states
 
 #: How many coming runs are shown.
 COUNT = 6
@@ -81,7 +82,7 @@ def of_task(task: PeriodicTask, viewer: str, using: str) -> Preview:
 
 
 def _describe(found: Preview, task: Any, schedule: Any, viewer: str, using: str) -> None:
-    now = vendors.now(using)
+    now = database_clock.now(using)
     state = _state(task, using)
     start = _instant(task.start_time)
     try:
@@ -93,21 +94,21 @@ def _describe(found: Preview, task: Any, schedule: Any, viewer: str, using: str)
     own = rule.tz if isinstance(rule, Cron) else _project()
     theirs = _viewer(viewer)
     found.zone, found.viewer = str(own), str(theirs) if theirs and str(theirs) not in (str(own), "UTC") else ""
-    ahead = compare.coming(
+    ahead = run_diff.coming(
         rule, now, COUNT, start_time=start, expires=_instant(task.expires), one_off=bool(task.one_off)
     )
-    runs = _compared(task, ahead, now, using) if task.enabled else [compare.Run(at) for at in ahead]
+    runs = _compared(task, ahead, now, using) if task.enabled else [run_diff.Run(at) for at in ahead]
     found.changed = any(run.fate != "same" for run in runs)
     found.rows = [_row(run, rule, own, theirs) for run in runs]
     _notes(found, task, schedule, rule, now, using)
 
 
-def _compared(task: Any, ahead: list[datetime], now: datetime, using: str) -> list[compare.Run]:
+def _compared(task: Any, ahead: list[datetime], now: datetime, using: str) -> list[run_diff.Run]:
     """The coming runs beside those that are planned now; a new task has none that could change."""
-    planned = _planned(task, now, using) if task.pk and migrated.complete(using) else None
+    planned = _planned(task, now, using) if task.pk and schema.complete(using) else None
     if planned is None:
-        return [compare.Run(at) for at in ahead]
-    return compare.compare(planned, ahead, COUNT)
+        return [run_diff.Run(at) for at in ahead]
+    return run_diff.compare(planned, ahead, COUNT)
 
 
 def _planned(task: Any, now: datetime, using: str) -> list[datetime] | None:
@@ -123,10 +124,10 @@ def _planned(task: Any, now: datetime, using: str) -> list[datetime] | None:
     except definitions.BadDefinition:
         return []
     starts, ends = stored.starts(), stored.ends()
-    return compare.coming(rule, now, COUNT, start_time=starts, expires=ends, one_off=stored.one_off)
+    return run_diff.coming(rule, now, COUNT, start_time=starts, expires=ends, one_off=stored.one_off)
 
 
-def _row(run: compare.Run, rule: Recurrence, own: Any, theirs: Any) -> Row:
+def _row(run: run_diff.Run, rule: Recurrence, own: Any, theirs: Any) -> Row:
     fate = {
         "new": gettext("new"),
         "gone": gettext("no longer"),
@@ -156,7 +157,7 @@ def _notes(found: Preview, task: Any, schedule: Any, rule: Recurrence, now: date
     if isinstance(rule, Cron):
         said = dict.fromkeys(
             f"{run.astimezone(rule.tz):%Y-%m-%d}: {text}"
-            for run in compare.around_clock_changes(rule, now)
+            for run in run_diff.around_clock_changes(rule, now)
             if (text := note(rule, run, gettext))
         )
         found.notes += list(said)[:4]
@@ -183,8 +184,8 @@ def _shared(task: Any, schedule: Any, using: str) -> list[str]:
     return [text % {"names": shown}]
 
 
-def _state(task: Any, using: str) -> states.State | None:
-    return states.read(using, [task.pk]).get(task.pk) if task.pk and migrated.complete(using) else None
+def _state(task: Any, using: str) -> task_states.State | None:
+    return task_states.read(using, [task.pk]).get(task.pk) if task.pk and schema.complete(using) else None
 
 
 def _instant(value: Any) -> datetime | None:

@@ -1,29 +1,11 @@
-"""The tasks that the Celery app of this process knows, and whether arguments fit them."""
+"""Whether arguments fit the tasks that the Celery app of this process knows."""
 
 from __future__ import annotations
 
 import inspect
-import logging
 from typing import Any
 
-from celery import current_app
 from django.utils.translation import gettext
-
-logger = logging.getLogger("onebeat")
-
-
-def tasks() -> dict[str, Any]:
-    """The registered tasks by name, Celery's own left out. Looked up each time: tasks are registered late."""
-    try:
-        current_app.loader.import_default_modules()
-    except Exception:  # a broken task module is its owner's to mend; the page opens all the same
-        logger.exception("the modules of Celery's tasks could not be imported")
-    return {name: task for name, task in current_app.tasks.items() if not name.startswith("celery.")}
-
-
-def names() -> set[str]:
-    """The names of all registered tasks, Celery's own included."""
-    return {*tasks(), *current_app.tasks}
 
 
 def signature(task: Any) -> str:

@@ -23,9 +23,9 @@ from onebeat.admin.forms import PeriodicTaskForm, TaskOptionsForm
 from onebeat.admin.listing import TaskList
 from onebeat.admin.pages import OurAdmin
 from onebeat.admin.words import WithReadings
+from onebeat.db import expressions, schema
 from onebeat.models import PeriodicTask, TaskOptions
-from onebeat.models.rules import SCHEDULES
-from onebeat.store import matching, migrated
+from onebeat.models.task_rules import SCHEDULES
 
 if TYPE_CHECKING:
     OptionsInline = admin.StackedInline[TaskOptions, PeriodicTask]
@@ -111,7 +111,7 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
     def get_queryset(self, request: Any) -> Any:
         """With all that the list and a task's text show, as far as `migrate` has made its tables."""
         rows = super().get_queryset(request).select_related(*SCHEDULES)
-        return rows.select_related("onebeat_state", "onebeat_options") if migrated.complete(rows.db) else rows
+        return rows.select_related("onebeat_state", "onebeat_options") if schema.complete(rows.db) else rows
 
     def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
         """As Django's: each word or quoted phrase is in one of the fields. In one look at each task, where the fields
@@ -122,14 +122,14 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
         table = self.opts.db_table
         for word in smart_split(search_term):
             text = unescape_string_literal(word) if word[0] == word[-1] and word[0] in "\"'" else word
-            sql, params = matching.holds(queryset.db, table, SEARCHED, text)
+            sql, params = expressions.holds(queryset.db, table, SEARCHED, text)
             queryset = queryset.filter(RawSQL(sql, params, output_field=BooleanField()))
         return queryset, False
 
     def get_inlines(self, request: Any, obj: Any) -> Any:
         """The options, once `migrate` has made their table."""
         inlines = super().get_inlines(request, obj)
-        if migrated.complete(self.get_queryset_db()):
+        if schema.complete(self.get_queryset_db()):
             return inlines
         return [one for one in inlines if one.model is not TaskOptions]
 

@@ -10,7 +10,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
-from onebeat.core.load import MINUTE, Load
+from onebeat.core.load_curve import MINUTE, Load
 
 _WIDTH, _HEIGHT, _TOP, _BOTTOM = 720, 170, 22, 24
 _LEFT = 44

@@ -14,12 +14,12 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
 from onebeat.core.describe import describe
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import Clocked, Interval, Recurrence, Solar
+from onebeat.errors import RuleError
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from onebeat.models.celery_readings import look_up
 from onebeat.models.instants import from_utc, to_utc
-from onebeat.models.rules import SCHEDULES
-from onebeat.models.takenover import look_up
+from onebeat.models.task_rules import SCHEDULES
 
 #: The phrases of `core.describe` that it picks from a table: named here, so that translators are given them.
 UNITS = [

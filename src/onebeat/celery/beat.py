@@ -10,16 +10,15 @@ from typing import Any
 from celery import beat
 from django.db import DEFAULT_DB_ALIAS, Error, router
 
-from onebeat.celery import cleanup
-from onebeat.compat import hooks
+from onebeat.celery import cleanup, hooks
 from onebeat.conf import current
-from onebeat.declare import starting
+from onebeat.db import lost_connections
+from onebeat.declare import autosync
 from onebeat.declare.sources import Source
 from onebeat.engine.loop import Loop, settle_in
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
 from onebeat.models import TaskState
-from onebeat.store import lost
 
 logger = logging.getLogger("onebeat")
 
@@ -45,7 +44,7 @@ class Scheduler(beat.Scheduler):
 
     def declared_in_code(self) -> list[Source]:
         """What code declares: the `schedules.py` of the apps, and the entries of CELERY_BEAT_SCHEDULE."""
-        return starting.of_scheduler(self.app)
+        return autosync.of_scheduler(self.app)
 
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Do what is due. Returns the seconds that beat may sleep."""
@@ -76,12 +75,12 @@ class Scheduler(beat.Scheduler):
 
     def _ensure_cleanup(self) -> None:
         try:
-            with lost.django_errors(DEFAULT_DB_ALIAS):
+            with lost_connections.django_errors(DEFAULT_DB_ALIAS):
                 cleanup.ensure(self.app)
             self._cleans_up = True
         except Error as error:
             logger.error("the clean-up of results is not stored yet: %s", error)
-            lost.drop_connection(DEFAULT_DB_ALIAS)
+            lost_connections.drop_connection(DEFAULT_DB_ALIAS)
         except Exception as error:  # the result backend's library is missing, or its URL is wrong
             logger.error("the clean-up of results is not stored: %r", error)
             self._cleans_up = True
@@ -96,7 +95,7 @@ class Scheduler(beat.Scheduler):
             signal.signal(signal.SIGTERM, _leave)
         using = router.db_for_write(TaskState)
         engine = Engine(dispatcher, settings, using=using, stopping=stop.requested)
-        return Loop(engine, stop, starting.AtWork(using, self.declared_in_code).step)
+        return Loop(engine, stop, autosync.AtWork(using, self.declared_in_code).step)
 
 
 def _leave(number: int, frame: Any) -> None:

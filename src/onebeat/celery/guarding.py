@@ -30,9 +30,9 @@ class Guarded(DjangoTask):  # type: ignore[type-arg]
 
     def before_start(self, task_id: str, args: Any, kwargs: Any) -> None:
         """Run by the worker before the body. Raises Ignore for a copy."""
-        from onebeat.celery import starting
+        from onebeat.celery import attempt_start
 
-        starting.once(self, restart_after(self))
+        attempt_start.once(self, restart_after(self))
         super().before_start(task_id, args, kwargs)
 
 

@@ -14,11 +14,11 @@ from weakref import WeakValueDictionary
 from celery import signals, states
 from celery.exceptions import Reject, SoftTimeLimitExceeded, TimeLimitExceeded, WorkerLostError
 
-from onebeat.celery import asking, attempts, starting
+from onebeat.celery import attempt_start, message_attempt, worker_db
 from onebeat.celery.guarding import Guarded
 from onebeat.conf import current
-from onebeat.store import outcomes
-from onebeat.store.outcomes import Outcome
+from onebeat.store import attempts
+from onebeat.store.attempts import Outcome
 
 #: Messages of ours that this worker has in hand, by task id. Of a task that its process took with it, Celery tells the
 #: main process only the id.
@@ -39,14 +39,14 @@ def _connect(**kwargs: Any) -> None:
 
 def on_received(request: Any, **kwargs: Any) -> None:
     """A message has come; nothing is asked yet."""
-    if attempts.of(request.request_dict) is not None:
+    if message_attempt.of(request.request_dict) is not None:
         _received[request.id] = request
 
 
 def on_prerun(task: Any, **kwargs: Any) -> None:
     """A guarded task records its start itself, when it knows that it may."""
     if not isinstance(task, Guarded) and current().worker_signals:
-        starting.record(task)
+        attempt_start.record(task)
 
 
 def on_success(sender: Any, **kwargs: Any) -> None:
@@ -131,22 +131,22 @@ def _end(task: Any, request: Any, outcome: Outcome, why: Any = None) -> None:
     attempt = _ours(task, request)
     if attempt is None:
         return
-    token, worker = getattr(request, starting.TOKEN, None), str(request.get("hostname") or "")
-    asking.quietly(lambda using: outcomes.end(using, attempt, token, outcome, _text(why), worker=worker))
+    token, worker = getattr(request, attempt_start.TOKEN, None), str(request.get("hostname") or "")
+    worker_db.quietly(lambda using: attempts.end(using, attempt, token, outcome, _text(why), worker=worker))
 
 
 def _put_back(task: Any, request: Any) -> None:
     attempt = _ours(task, request)
     if attempt is not None:
-        token = getattr(request, starting.TOKEN, None)
-        asking.quietly(partial(outcomes.put_back, attempt=attempt, token=token))
+        token = getattr(request, attempt_start.TOKEN, None)
+        worker_db.quietly(partial(attempts.put_back, attempt=attempt, token=token))
 
 
-def _ours(task: Any, request: Any) -> outcomes.Attempt | None:
+def _ours(task: Any, request: Any) -> attempts.Attempt | None:
     """The attempt to record, if any. A guarded task records its end in any case: the guard goes by it."""
-    if getattr(request, starting.COPY, False) or not (current().worker_signals or isinstance(task, Guarded)):
+    if getattr(request, attempt_start.COPY, False) or not (current().worker_signals or isinstance(task, Guarded)):
         return None
-    return attempts.of(request)
+    return message_attempt.of(request)
 
 
 def _text(why: Any) -> str:

@@ -17,10 +17,11 @@ from celery import beat
 from django.core.exceptions import ObjectDoesNotExist
 from django.db import DEFAULT_DB_ALIAS, Error
 
-from onebeat.compat.entries import ModelEntry
+from onebeat.celery.entries import ModelEntry
 from onebeat.core import clock
+from onebeat.db import lost_connections, schema
 from onebeat.models import Beat, Change, PeriodicTask, PeriodicTasks
-from onebeat.store import beats, lost, migrated, plan
+from onebeat.store import plans, scheduler_rows
 
 logger = logging.getLogger("onebeat")
 
@@ -138,7 +139,7 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
     def _save(self, name: str, entry: Any) -> None:
         try:
             if entry is not None:
-                with lost.django_errors(DEFAULT_DB_ALIAS):
+                with lost_connections.django_errors(DEFAULT_DB_ALIAS):
                     entry.save()
         except Error as error:
             self._failed(error)
@@ -152,10 +153,10 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
     def _look(self) -> None:
         """See changes that `Changes` does not tell of."""
         hints = Change.objects.using(DEFAULT_DB_ALIAS)
-        if migrated.there(DEFAULT_DB_ALIAS, Change._meta.db_table) and hints.exists():
+        if schema.there(DEFAULT_DB_ALIAS, Change._meta.db_table) and hints.exists():
             # Every save leaves one, and no engine takes them away.
             hints.all().delete()
-            plan.touch(DEFAULT_DB_ALIAS)
+            plans.touch(DEFAULT_DB_ALIAS)
         if clock.monotonic() - self._looked_at >= self.max_interval:
             # A deleted row leaves none.
             before, self._rows = self._rows, self.Model._default_manager.count()
@@ -167,26 +168,28 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
         if clock.monotonic() - self._reported < _REPORT:
             return
         self._reported = clock.monotonic()
-        if not migrated.there(DEFAULT_DB_ALIAS, Beat._meta.db_table):
+        if not schema.there(DEFAULT_DB_ALIAS, Beat._meta.db_table):
             return
-        if self._beat is None or not beats.report(DEFAULT_DB_ALIAS, self._beat, able_since=None, lag=timedelta(0)):
-            self._beat = beats.register(DEFAULT_DB_ALIAS, beats.CLASSIC)
+        if self._beat is None or not scheduler_rows.report(
+            DEFAULT_DB_ALIAS, self._beat, able_since=None, lag=timedelta(0)
+        ):
+            self._beat = scheduler_rows.register(DEFAULT_DB_ALIAS, scheduler_rows.CLASSIC)
 
     def classic_close(self) -> None:
         """Write what is owed, and say that this scheduler has stopped."""
         self.sync()
         if self._beat is not None:
-            self._try(partial(beats.stop, DEFAULT_DB_ALIAS, self._beat))
+            self._try(partial(scheduler_rows.stop, DEFAULT_DB_ALIAS, self._beat))
             self._beat = None
 
     def _try(self, work: Callable[[], None]) -> None:
         """Do something that can be left out while the database is away."""
         try:
-            with lost.django_errors(DEFAULT_DB_ALIAS):
+            with lost_connections.django_errors(DEFAULT_DB_ALIAS):
                 work()
         except Error as error:
             self._failed(error)
 
     def _failed(self, error: Error) -> None:
         logger.error("the database failed: %s", error)
-        lost.drop_connection(DEFAULT_DB_ALIAS)
+        lost_connections.drop_connection(DEFAULT_DB_ALIAS)

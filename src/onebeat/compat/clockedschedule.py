@@ -1,5 +1,5 @@
 """`django_celery_beat.clockedschedule`."""
 
-from onebeat.models.celery_schedules import NEVER_CHECK_TIMEOUT, clocked
+from onebeat.dispatch.celery.schedules import NEVER_CHECK_TIMEOUT, clocked
 
 __all__ = ["NEVER_CHECK_TIMEOUT", "clocked"]

@@ -7,6 +7,7 @@ from typing import Any
 from onebeat.compat import querysets, validators
 from onebeat.compat.tzcrontab import TzAwareCrontab
 from onebeat.compat.utils import make_aware, now
+from onebeat.dispatch.celery.schedules import clocked
 from onebeat.models import (
     DAYS,
     HOURS,
@@ -23,7 +24,6 @@ from onebeat.models import (
     PeriodicTasks,
     SolarSchedule,
 )
-from onebeat.models.celery_schedules import clocked
 from onebeat.models.fields import default_zone
 
 __all__ = [

@@ -17,7 +17,7 @@ from onebeat.admin import TaskOptionsInline
 from onebeat.compat.widgets import TaskChoiceField
 from onebeat.core.headers import NAME_HEADER, free
 from onebeat.models import PeriodicTask, PeriodicTasks
-from onebeat.models.rules import SCHEDULES, check_json
+from onebeat.models.task_rules import SCHEDULES, check_json
 
 __all__ = ["PeriodicTaskAdmin", "PeriodicTaskForm"]
 

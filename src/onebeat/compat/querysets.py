@@ -1,5 +1,5 @@
 """`django_celery_beat.querysets`."""
 
-from onebeat.models.querysets import PeriodicTaskQuerySet
+from onebeat.models.tasks import PeriodicTaskQuerySet
 
 __all__ = ["PeriodicTaskQuerySet"]

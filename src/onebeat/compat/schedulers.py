@@ -14,11 +14,13 @@ from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError,
 
 from onebeat.celery import beat
 from onebeat.celery.cleanup import CLEANUP, cleanup
+from onebeat.celery.entries import ModelEntry
+from onebeat.celery.hooks import SENDING, copied
 from onebeat.compat.classic import SCHEDULE_SYNC_MAX_INTERVAL, ClassicScheduler
-from onebeat.compat.entries import ModelEntry
-from onebeat.compat.hooks import SENDING, copied
 from onebeat.compat.utils import NEVER_CHECK_TIMEOUT, aware_now, now
+from onebeat.db import lost_connections
 from onebeat.declare.sources import Source, of_apps
+from onebeat.dispatch.celery.schedules import clocked
 from onebeat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -27,8 +29,6 @@ from onebeat.models import (
     PeriodicTasks,
     SolarSchedule,
 )
-from onebeat.models.celery_schedules import clocked
-from onebeat.store import lost
 
 __all__ = [
     "ADD_ENTRY_ERROR",
@@ -112,7 +112,7 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
         """
         for name, entry in mapping.items():
             try:
-                with lost.django_errors(DEFAULT_DB_ALIAS):
+                with lost_connections.django_errors(DEFAULT_DB_ALIAS):
                     self.Entry.from_entry(name, app=self.app, **entry)
             except (OperationalError, InterfaceError, ProgrammingError):
                 raise  # the database is away or not migrated: no entry is to blame
@@ -156,12 +156,12 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
 
     def _store(self) -> None:
         try:
-            with lost.django_errors(DEFAULT_DB_ALIAS):
+            with lost_connections.django_errors(DEFAULT_DB_ALIAS):
                 self.setup_schedule()
             self._stored = True
         except Error as error:
             logger.error("the entries of CELERY_BEAT_SCHEDULE are not stored yet: %s", error)
-            lost.drop_connection(DEFAULT_DB_ALIAS)
+            lost_connections.drop_connection(DEFAULT_DB_ALIAS)
 
 
 def overridden(kind: type) -> list[str]:

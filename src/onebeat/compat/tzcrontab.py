@@ -2,6 +2,6 @@
 
 from celery.schedules import schedstate
 
-from onebeat.models.celery_schedules import TzAwareCrontab
+from onebeat.dispatch.celery.schedules import TzAwareCrontab
 
 __all__ = ["TzAwareCrontab", "schedstate"]

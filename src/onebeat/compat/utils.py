@@ -11,7 +11,7 @@ from django.utils.timezone import is_aware
 from kombu.utils.imports import symbol_by_name
 
 from onebeat.core import clock
-from onebeat.models.celery_schedules import NEVER_CHECK_TIMEOUT
+from onebeat.dispatch.celery.schedules import NEVER_CHECK_TIMEOUT
 from onebeat.models.instants import from_utc, project_zone
 
 __all__ = [

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import canonical_field, check_crontab
+from onebeat.errors import RuleError
 
 __all__ = [
     "crontab_validator",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal
 
-from onebeat.core import plan
+from onebeat.core import nominal_times
 from onebeat.core.recurrence import Recurrence
 
 Missed = Literal["latest", "skip", "all"]
@@ -96,7 +96,7 @@ class _Walk:
         """Skip every undecided time strictly before `end`, as one range."""
         if self.at is None or self.at >= end:
             return
-        last, following = plan.newest(self.recurrence, self.at, end - _TICK)
+        last, following = nominal_times.newest(self.recurrence, self.at, end - _TICK)
         self.skips.append(Skip(self.at, last, reason, into, why))
         self.at = self._bounded(following)
 
@@ -104,12 +104,12 @@ class _Walk:
         """Send the undecided time and go on to the next."""
         assert self.at is not None
         self.send.append(self.at)
-        self.at = plan.following(self.recurrence, self.at, expires=self.expires)
+        self.at = nominal_times.following(self.recurrence, self.at, expires=self.expires)
 
     def newest_before(self, end: datetime) -> datetime:
         """The newest nominal time before `end`; the undecided one must be before it."""
         assert self.at is not None
-        return plan.newest(self.recurrence, self.at, end - _TICK)[0]
+        return nominal_times.newest(self.recurrence, self.at, end - _TICK)[0]
 
     def _bounded(self, instant: datetime | None) -> datetime | None:
         return None if instant is None or (self.expires and instant > self.expires) else instant
@@ -175,7 +175,7 @@ def wait(recurrence: Recurrence, due_at: datetime, policy: Policy, key: str) -> 
     """
     if not policy.jitter:
         return timedelta(0)
-    return plan.jitter(key, due_at, policy.jitter, plan.following(recurrence, due_at))
+    return nominal_times.jitter(key, due_at, policy.jitter, nominal_times.following(recurrence, due_at))
 
 
 def superseded(

@@ -15,6 +15,10 @@ _CELERY = frozenset(
 )
 #: What readers of django-celery-beat's messages know.
 NAME_HEADER = "periodic_task_name"
+#: onebeat's own: the occurrence's key, its nominal time (ISO 8601, UTC) and its run number.
+OCCURRENCE_HEADER = "onebeat_occurrence"
+DUE_HEADER = "onebeat_due_at"
+RUN_HEADER = "onebeat_run"
 _PREFIX = "onebeat_"
 
 

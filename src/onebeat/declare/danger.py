@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any
 
-from onebeat.core import plan
+from onebeat.core import nominal_times
+from onebeat.declare import stored
+from onebeat.declare.stored import Form
 from onebeat.declare.sync import Change, Report
-from onebeat.store import declared, rows
-from onebeat.store.declared import Form
+from onebeat.queries import task_lookup
 
 
 def dangers(app: Any, report: Report, now: datetime) -> Iterator[tuple[str, str]]:
@@ -28,7 +29,7 @@ def _wrong(app: Any, change: Change, after: Form, now: datetime) -> Iterator[str
     name = after["task"]
     task = app.tasks.get(name)
     if task is None:
-        near = rows.near(name, list(app.tasks))
+        near = task_lookup.near(name, list(app.tasks))
         hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
         yield f"task: the Celery app {app.main!r} has no task {name!r}{hint}"
     elif (why := _misfit(task, after["args"], after["kwargs"])) is not None:
@@ -51,13 +52,13 @@ def _misfit(task: Any, args: Any, kwargs: Any) -> str | None:
 def runs(form: Form, now: datetime, anchor: datetime | None = None) -> Iterator[datetime]:
     """The nominal times ahead of a task in this form; none of one that is disabled."""
     start, end = _instant(form["start_time"]), _instant(form["expires"])
-    if not form["enabled"] or form[declared.SCHEDULE] is None:
+    if not form["enabled"] or form[stored.SCHEDULE] is None:
         return
-    rule = declared.recurrence(form[declared.SCHEDULE], start or anchor or now)
-    found = plan.first(rule, now, start_time=start, expires=end)
+    rule = stored.recurrence(form[stored.SCHEDULE], start or anchor or now)
+    found = nominal_times.first(rule, now, start_time=start, expires=end)
     while found is not None:
         yield found
-        found = None if form["one_off"] else plan.following(rule, found, expires=end)
+        found = None if form["one_off"] else nominal_times.following(rule, found, expires=end)
 
 
 def _instant(text: str | None) -> datetime | None:

@@ -6,9 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from onebeat.db import bulk_rows, database_clock
+from onebeat.declare import stored
 from onebeat.declare.sync import said_by
 from onebeat.models import Declared, PeriodicTask
-from onebeat.store import declared, rows, vendors
+from onebeat.verbs import records
 from onebeat.verbs.base import alias_of, do, who_is
 
 
@@ -37,13 +39,13 @@ def overridden(names: Iterable[str], *, using: str | None = None) -> dict[str, l
     """The same for many tasks by name, in as many statements; those that have none are left out."""
     alias, names = alias_of(using), list(names)
     found: dict[str, list[Override]] = {}
-    said = [one for part in rows.portions(names) for one in _declarations(alias).filter(name__in=part)]
-    here = declared.read(alias, [one.name for one in said])
+    said = [one for part in bulk_rows.portions(names) for one in _declarations(alias).filter(name__in=part)]
+    here = stored.read(alias, [one.name for one in said])
     for one in said:
         if one.name not in here:
             found[one.name] = [Override("deleted", False, True)]
             continue
-        form, code = declared.form(*here[one.name]), said_by(one) or {}
+        form, code = stored.form(*here[one.name]), said_by(one) or {}
         differ = [Override(name, value, form[name]) for name, value in code.items() if form[name] != value]
         if differ:
             found[one.name] = differ
@@ -63,21 +65,21 @@ def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, us
         code = said_by(one)
         if one is None or code is None:
             raise ValueError(f"task: {name!r} is not declared in code")
-        found = declared.read(alias, [name], lock=True).get(name)
+        found = stored.read(alias, [name], lock=True).get(name)
         if field == "deleted":
             if found is not None:
                 return False
-            made = declared.create(alias, name, code)
+            made = stored.create(alias, name, code)
             one.task = made.pk
             one.save(using=alias)
         elif field not in code:
             raise ValueError(f"field: code says nothing of {field!r}; it names {', '.join(sorted(code))}")
-        elif found is None or declared.form(*found)[field] == code[field]:
+        elif found is None or stored.form(*found)[field] == code[field]:
             return False
         else:
             made = found[0]
-            declared.put(alias, made, {field: code[field]})
-        rows.record(alias, "sync", {made.pk: name}, who_is(by), "override dropped", field, vendors.now(alias))
+            stored.put(alias, made, {field: code[field]})
+        records.record(alias, "sync", {made.pk: name}, who_is(by), "override dropped", field, database_clock.now(alias))
         return True
 
     return do(using, work)

@@ -11,9 +11,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, Unpack
 
+from onebeat.core.message_request import CeleryTask, MessageOptions, message_request
 from onebeat.core.recurrence import Solar
 from onebeat.declare.values import Cron, Every, Rule
-from onebeat.wanted import CeleryTask, MessageOptions, wanted
 
 #: The module of each app that is looked for.
 MODULE = "schedules"
@@ -77,7 +77,7 @@ def recurring(
         raise TypeError(f"enabled: True or False is needed, not {enabled!r}")
     if start_time is not None and (not isinstance(start_time, datetime) or start_time.utcoffset() is None):
         raise ValueError(f"start_time: an aware datetime is needed, not {start_time!r}")
-    one = wanted(name, timedelta(0), task, args, kwargs, options, tags=tags)
+    one = message_request(name, timedelta(0), task, args, kwargs, options, tags=tags)
     fields: dict[str, Any] = {
         "task": one.task,
         "args": json.loads(one.args),

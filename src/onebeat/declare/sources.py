@@ -9,18 +9,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from onebeat.core.recurrence import Solar
-from onebeat.declare import registry
+from onebeat.declare import registry, stored
 from onebeat.declare.registry import Declaration
 from onebeat.declare.values import Cron, Every
 from onebeat.importing import settings
 from onebeat.importing.rows import RUN_STATE, Refused, Row
 from onebeat.models import CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.models.fields import default_zone
-from onebeat.models.value import ScheduleValue
-from onebeat.store import declared
+from onebeat.models.schedule_value import ScheduleValue
 
 #: Said of each task, also where it is the default: a person's change of them is one to show.
-_ALWAYS = (declared.SCHEDULE, "task", "args", "kwargs", "enabled")
+_ALWAYS = (stored.SCHEDULE, "task", "args", "kwargs", "enabled")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +88,9 @@ def _fields(row: Row) -> dict[str, Any]:
 
 
 def _said(schedule: ScheduleValue, fields: Mapping[str, Any]) -> dict[str, Any]:
-    usual = declared.defaults()
+    usual = stored.defaults()
     # A schedule as it reads back from its own form: what is compared has gone the same way.
-    said: dict[str, Any] = {
-        declared.SCHEDULE: declared.plain_schedule(declared.schedule(declared.plain_schedule(schedule)))
-    }
-    said |= {name: declared.plain(name, value) for name, value in fields.items()}
+    said: dict[str, Any] = {stored.SCHEDULE: stored.plain_schedule(stored.schedule(stored.plain_schedule(schedule)))}
+    said |= {name: stored.plain(name, value) for name, value in fields.items()}
     said.setdefault("enabled", True)
     return {name: value for name, value in said.items() if name in _ALWAYS or value != usual[name]}

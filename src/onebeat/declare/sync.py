@@ -12,12 +12,14 @@ from typing import Any, Literal
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
 
-from onebeat.core.threeway import Turn, merge, turn
+from onebeat.core.three_way_merge import Turn, merge, turn
+from onebeat.db import database_clock, transactions, upserts
+from onebeat.declare import stored
 from onebeat.declare.sources import Source, Spec
+from onebeat.declare.stored import Form
 from onebeat.importing.rows import Refused, one_line
 from onebeat.models import CodeVersion, Declared, PeriodicTask
-from onebeat.store import declared, rows, vendors
-from onebeat.store.declared import Form
+from onebeat.verbs import base, records
 
 #: How many versions of the code are told apart.
 _KNOWN = 100
@@ -47,7 +49,7 @@ class Change:
         """The fields that change: as they are, and as they will be."""
         if self.after is None:
             return {}
-        before = self.before or declared.defaults()
+        before = self.before or stored.defaults()
         return {name: (before[name], value) for name, value in self.after.items() if before[name] != value}
 
 
@@ -71,16 +73,16 @@ def sync(
     """
 
     def once() -> Report:
-        with rows.change(using):
+        with base.change(using):
             return _sync(using, sources, apply, force, started)
 
     if apply:
-        return vendors.retrying(using, once)
+        return transactions.retrying(using, once)
     return _sync(using, sources, False, force, started)
 
 
 def _sync(using: str, sources: Sequence[Source], apply: bool, force: bool, started: datetime | None) -> Report:
-    now, report = vendors.now(using), Report()
+    now, report = database_clock.now(using), Report()
     mine: list[Source] = []
     for source in sources:
         report.refused += source.refused
@@ -100,7 +102,7 @@ def _sync(using: str, sources: Sequence[Source], apply: bool, force: bool, start
         for one in before.values()
         if one.source in {source.name for source in mine} and one.name not in specs.keys() | unsure
     ]
-    here = declared.read(using, [*specs, *(one.name for one in leaving)])
+    here = stored.read(using, [*specs, *(one.name for one in leaving)])
     for name, (origin, spec) in specs.items():
         _guarded(name, report, _Work(using, before.get(name), now, apply).declare, spec, origin, here)
     for one in leaving:
@@ -116,7 +118,7 @@ def _guarded(name: str, report: Report, work: Callable[..., Change | None], *arg
     except ValidationError as error:
         report.refused.append(Refused(name, one_line(error)))
     except DatabaseError as error:
-        if vendors.retryable(error):
+        if transactions.retryable(error):
             raise
         report.refused.append(Refused(name, f"the database refuses it: {error}"))
 
@@ -137,38 +139,38 @@ class _Work:
             if self.said is not None and self.said.left_at is None:
                 self._note(spec, source, self.said.task)
                 return Change(spec.name, "deleted", spec.place, None, None, {"deleted": False})
-            after = {**declared.defaults(), **spec.said}
+            after = {**stored.defaults(), **spec.said}
             with self._writing() as writes:
                 if not writes:
                     return Change(spec.name, "new", spec.place, None, after)
-                task = declared.create(self.using, spec.name, spec.said)
+                task = stored.create(self.using, spec.name, spec.said)
                 self._note(spec, source, task.pk)
                 self._record(task, f"declared in {spec.place}", "")
             return Change(spec.name, "new", spec.place, None, after)
         if found[1] is not None and found[1].origin == "once":
             raise ValidationError(f"the name is the key of a task that runs once: {spec.name!r}")
         change, put = self._merge(spec, found)
-        marked = found[1] is not None and found[1].origin == declared.ORIGIN
+        marked = found[1] is not None and found[1].origin == stored.ORIGIN
         if change.what == "same" and marked:
             self._note(spec, source, found[0].pk)
             return change
         with self._writing() as writes:
             if writes:  # compared once more, now that nobody changes it
-                found = declared.read(self.using, [spec.name], lock=True).get(spec.name, found)
+                found = stored.read(self.using, [spec.name], lock=True).get(spec.name, found)
                 change, put = self._merge(spec, found)
-                declared.put(self.using, found[0], put)
+                stored.put(self.using, found[0], put)
                 self._note(spec, source, found[0].pk)
                 if put:
                     self._record(found[0], f"declared in {spec.place}", ", ".join(sorted(put)))
         return change
 
     def _merge(self, spec: Spec, found: tuple[PeriodicTask, Any]) -> tuple[Change, Form]:
-        is_now = declared.form(*found)
+        is_now = stored.form(*found)
         returns = self.said is not None and self.said.left_at is not None
         seen = dict(is_now)
         if returns and self.said is not None and self.said.disabled_by_us:
             seen["enabled"] = True  # but for us it would be
-        merged = merge(said_by(self.said), spec.said, seen, declared.defaults())
+        merged = merge(said_by(self.said), spec.said, seen, stored.defaults())
         after = {**seen, **merged.put}
         put = {name: value for name, value in after.items() if value != is_now[name]}
         what: What = "back" if returns else "changed" if put else "same"
@@ -181,14 +183,14 @@ class _Work:
         if said.left_at is not None:
             return None
         found = here.get(said.name)
-        before = declared.form(*found) if found is not None else None
+        before = stored.form(*found) if found is not None else None
         after = {**before, "enabled": False} if before is not None else None
         with self._writing() as writes:
             if writes:
                 said.left_at, said.disabled_by_us = self.now, bool(before and before["enabled"])
                 said.save(using=self.using)
                 if found is not None and said.disabled_by_us:
-                    declared.put(self.using, found[0], {"enabled": False})
+                    stored.put(self.using, found[0], {"enabled": False})
                     self._record(found[0], f"no longer declared in {said.place}", "enabled")
         return Change(said.name, "left", said.place, before, after)
 
@@ -211,7 +213,7 @@ class _Work:
             one.save(using=self.using)
 
     def _record(self, task: PeriodicTask, why: str, detail: str) -> None:
-        rows.record(self.using, "sync", {task.pk: task.name}, "code", why, detail, self.now)
+        records.record(self.using, "sync", {task.pk: task.name}, "code", why, detail, self.now)
 
 
 def said_by(one: Declared | None) -> dict[str, Any] | None:
@@ -227,7 +229,7 @@ def _turn(using: str, source: Source, apply: bool, force: bool, started: datetim
             return None
         if not apply:
             return "newer"
-        rows.insert(using, [CodeVersion(source=source.name, since=now, seen_at=now)], ["source"])
+        upserts.insert_instances(using, [CodeVersion(source=source.name, since=now, seen_at=now)], ["source"])
     # Held until the end: two processes that start at once do it one after the other.
     version = (versions.select_for_update() if apply else versions).get(pk=source.name)
     known: list[str] = json.loads(version.known)
@@ -247,7 +249,7 @@ def _turn(using: str, source: Source, apply: bool, force: bool, started: datetim
 
 def seen(using: str, sources: Iterable[Source]) -> bool:
     """Say that processes of these versions are at work. Returns whether all of them have the turn."""
-    now, digests = vendors.now(using), {one.name: one.digest() for one in sources}
+    now, digests = database_clock.now(using), {one.name: one.digest() for one in sources}
     current = True
     for version in CodeVersion.objects.using(using).filter(pk__in=digests):
         if json.loads(version.known)[-1:] == [digests[version.source]]:

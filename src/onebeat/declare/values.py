@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import UNITS, Interval, Solar, zone
 from onebeat.core.recurrence import Cron as _Rule
+from onebeat.errors import RuleError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 #: What the column of an interval holds.

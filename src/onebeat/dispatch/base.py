@@ -47,7 +47,7 @@ class Deferred:
     reason: str
 
 
-Outcome = Accepted | Refused | Unsent | Deferred
+PublishResult = Accepted | Refused | Unsent | Deferred
 
 
 class Dispatcher(Protocol):
@@ -57,7 +57,7 @@ class Dispatcher(Protocol):
         """Whether the broker answers now; connects if need be, and does not wait long."""
         ...
 
-    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
+    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
         """Publish in order. One outcome for each message; never raises for a broker or a message that fails.
 
         `singly`: each by itself, so that one that breaks the connection shows itself.

@@ -6,7 +6,8 @@ from datetime import timedelta
 
 from onebeat.conf import Settings
 from onebeat.core import clock
-from onebeat.store import leases, prune, sweep, vendors
+from onebeat.db import database_clock
+from onebeat.store import leases, retention, sweep
 
 _NAME = "housekeeping"
 #: How long one scheduler has it. After a crash the next takes over when this has passed.
@@ -66,10 +67,10 @@ class Housekeeping:
     def _prune(self, size: int) -> bool:
         """One piece, of so many occurrences. Returns whether the pass is over."""
         assert self._term is not None
-        keep = prune.Keep.of(self.settings, vendors.now(self.using))
-        after, _ = prune.occurrences(self.using, keep, leases.place(self.using, _NAME), size)
+        keep = retention.Keep.of(self.settings, database_clock.now(self.using))
+        after, _ = retention.occurrences(self.using, keep, leases.place(self.using, _NAME), size)
         leases.move(self.using, _NAME, self._term, after or 0)
-        if after is not None or prune.finished_tasks(self.using, keep, size):
+        if after is not None or retention.finished_tasks(self.using, keep, size):
             return False
-        prune.rest(self.using, keep)
+        retention.rest(self.using, keep)
         return True

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from django.db import Error
 
+from onebeat.db import lost_connections, schema, transactions
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
-from onebeat.store import lost, migrated, vendors
 
 logger = logging.getLogger("onebeat")
 
@@ -48,7 +48,7 @@ class Loop:
         """
         self._alive()
         try:
-            with self.stop.shield(), lost.django_errors(self.engine.using):
+            with self.stop.shield(), lost_connections.django_errors(self.engine.using):
                 delay = self.engine.settings.poll_interval
                 if self._ready():
                     self.beside()
@@ -77,7 +77,7 @@ class Loop:
         if self._broken:
             self._drop_connection()
         try:
-            with self.stop.shield(at_most=_GOODBYE_SECONDS), lost.django_errors(self.engine.using):
+            with self.stop.shield(at_most=_GOODBYE_SECONDS), lost_connections.django_errors(self.engine.using):
                 self.engine.close()
         except (Error, SystemExit) as error:
             logger.warning("stopped without the database: %r", error)
@@ -97,7 +97,7 @@ class Loop:
     def _ready(self) -> bool:
         """Whether `migrate` has made what this code needs; said when that changes."""
         if not self._migrated:
-            before, self._lacking = self._lacking, migrated.lacking(self.engine.using)
+            before, self._lacking = self._lacking, schema.lacking(self.engine.using)
             if self._lacking and self._lacking != before:
                 missing = ", ".join(self._lacking)
                 logger.warning("waiting for `manage.py migrate`, nothing is sent until then; missing: %s", missing)
@@ -107,7 +107,7 @@ class Loop:
         return self._migrated
 
     def _failed(self, error: Error) -> float:
-        if vendors.retryable(error):
+        if transactions.retryable(error):
             logger.info("the database asks to try again: %s", error)
             return _FIRST_PAUSE
         self._migrated = False  # a table may have gone
@@ -119,4 +119,4 @@ class Loop:
 
     def _drop_connection(self) -> None:
         self._broken = False
-        lost.drop_connection(self.engine.using)
+        lost_connections.drop_connection(self.engine.using)

@@ -5,15 +5,10 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from onebeat.core.headers import NAME_HEADER, free
+from onebeat.core.headers import DUE_HEADER, NAME_HEADER, OCCURRENCE_HEADER, RUN_HEADER, free
+from onebeat.core.message_request import REFUSED
 from onebeat.dispatch.base import Message
-from onebeat.store.ledger import Claimed
-from onebeat.wanted import REFUSED
-
-#: onebeat's own: the occurrence's key, its nominal time (ISO 8601, UTC) and its run number.
-OCCURRENCE_HEADER = "onebeat_occurrence"
-DUE_HEADER = "onebeat_due_at"
-RUN_HEADER = "onebeat_run"
+from onebeat.store.occurrences import Claimed
 
 
 def message(one: Claimed, now: datetime) -> Message:

@@ -10,14 +10,14 @@ from onebeat import signals
 from onebeat.conf import Settings
 from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Deferred, Dispatcher, Refused, Unsent
+from onebeat.engine.heartbeat import Heartbeat
 from onebeat.engine.housekeeping import Housekeeping
 from onebeat.engine.messages import message
-from onebeat.engine.owed import Owed
-from onebeat.engine.presence import Presence
-from onebeat.store import claim, news, plan, rivals, settle, zonedata
-from onebeat.store.claim import Batch, Terms
-from onebeat.store.glance import Glance, glance
-from onebeat.store.ledger import Claimed
+from onebeat.engine.run_count_buffer import RunCountBuffer
+from onebeat.store import claims, events, other_beat, plans, recovery, settling, zone_data
+from onebeat.store.claims import Batch, Terms
+from onebeat.store.occurrences import Claimed
+from onebeat.store.poll import Snapshot, snapshot
 
 logger = logging.getLogger("onebeat")
 
@@ -68,12 +68,12 @@ class Engine:
         self.using = using
         self.at = at
         self.stopping = stopping
-        self.presence = Presence(using, timedelta(seconds=settings.away_seconds))
-        self._watch = rivals.Watch()
-        self._rivals = rivals.Rivals(using, self._watch)
-        self.owed = Owed(using, settings, self._watch)
+        self.presence = Heartbeat(using, timedelta(seconds=settings.away_seconds))
+        self._watch = other_beat.ForeignWriteDetector()
+        self._rivals = other_beat.OtherBeat(using, self._watch)
+        self.owed = RunCountBuffer(using, settings, self._watch)
         self._housekeeping = Housekeeping(using, settings)
-        self._zone_data = zonedata.ZoneData(using, settings.batch_size)
+        self._zone_data = zone_data.ZoneData(using, settings.batch_size)
         #: The database's clock when this scheduler last asked for it.
         self._now = _EPOCH
         self._floor: datetime | None = None
@@ -106,7 +106,7 @@ class Engine:
         self._give_back()
         ready = self.dispatcher.ready()
         # After the broker was asked, which may take seconds: able from now on.
-        seen, begun = glance(self.using, self._floor), clock.monotonic()
+        seen, begun = snapshot(self.using, self._floor), clock.monotonic()
         now = self._now = seen.now
         if not ready:
             self._failing_since = None
@@ -136,14 +136,14 @@ class Engine:
         """Bring plans up to what changed: hints at once, anything else as the sweep comes past it."""
         deadline = clock.monotonic() + _TICK_SECONDS
         seen = False
-        while plan.consume(self.using, self.settings.batch_size):
+        while plans.consume(self.using, self.settings.batch_size):
             seen = True
             if clock.monotonic() > deadline or self.stopping():
                 break
         if seen:
-            plan.touch(self.using)
+            plans.touch(self.using)
 
-    def _work(self, seen: Glance, busy: bool) -> bool:
+    def _work(self, seen: Snapshot, busy: bool) -> bool:
         """Recover and claim batch by batch; claim if `busy`, and now and then to look without a lower bound. Returns
         whether more is waiting."""
         deadline = clock.monotonic() + _TICK_SECONDS
@@ -166,7 +166,7 @@ class Engine:
             if self.stopping() or not self.dispatcher.ready():
                 return False
             self.presence.still_at_work(self._failing_since)  # or has it stood still since the last batch?
-            batch = claim.due(self.using, terms, None if full else self._floor)
+            batch = claims.due(self.using, terms, None if full else self._floor)
             self._claimed = batch.now
             self.presence.lag = max(timedelta(0), batch.now - batch.oldest) if batch.oldest else timedelta(0)
             if not self._send(batch, self.settings.flush_size):
@@ -180,7 +180,7 @@ class Engine:
 
     def _recover(self, terms: Terms) -> bool:
         """Take up what a lost scheduler has left, or a lost batch. Returns False when it could not go on."""
-        batch = claim.lost(self.using, terms)
+        batch = recovery.reclaim(self.using, terms)
         lost = sum(one.claims > 1 for one in batch.occurrences)
         if lost:
             logger.warning("recovered %d occurrences of a lost scheduler", lost)
@@ -222,10 +222,10 @@ class Engine:
         """Settle what the broker has: in the same tick, or in the next when the database failed just then."""
         for token, accepted in list(self._accepted.items()):
             if accepted:
-                settle.sent(self.using, token, [one.id for one in accepted])
+                settling.sent(self.using, token, [one.id for one in accepted])
                 self._settled(token, accepted)
                 self.owed.add(accepted, self._now)  # near enough for the old columns, and no question of its own
-                settle.tell(self.using, accepted)
+                settling.tell(self.using, accepted)
             self._accepted.pop(token, None)
 
     def _flush(self, batch: Batch, part: Sequence[Claimed], accepted: list[Claimed], singly: bool) -> bool:
@@ -235,7 +235,7 @@ class Engine:
         """
         self._now = max(self._now, batch.now)
         self.presence.still_at_work(self._failing_since)
-        mine = settle.still_mine(self.using, batch.token, [one.id for one in part])
+        mine = settling.still_mine(self.using, batch.token, [one.id for one in part])
         ours = [one for one in part if one.id in mine]
         self._settled(batch.token, [one for one in part if one.id not in mine])
         outcomes = self.dispatcher.publish([message(one, batch.now) for one in ours], singly=singly)
@@ -248,8 +248,8 @@ class Engine:
                 case Refused(reason):
                     self.presence.failed += 1
                     logger.error("task %r was refused: %s", one.task.name, reason)
-                    settle.refused(self.using, batch.token, one.id, reason)
-                    news.skipped(self.using, one.task.id, one.task.name, one.due_at, "refused", reason, run=one.run)
+                    settling.refused(self.using, batch.token, one.id, reason)
+                    events.skipped(self.using, one.task.id, one.task.name, one.due_at, "refused", reason, run=one.run)
                     self._settled(batch.token, [one])
                 case Deferred(reason):
                     logger.warning("task %r has to wait: %s", one.task.name, reason)
@@ -271,7 +271,7 @@ class Engine:
         return True
 
     def _postpone(self, batch: Batch, one: Claimed) -> None:
-        settle.postpone(self.using, batch.token, one.id, batch.now + _AGAIN)
+        settling.postpone(self.using, batch.token, one.id, batch.now + _AGAIN)
         self._settled(batch.token, [one])
 
     # -- leaving things in order ----------------------------------------------------------------------------------
@@ -285,7 +285,7 @@ class Engine:
     def _give_back(self) -> None:
         """Let go of what was claimed and not sent, so that any scheduler may take it as soon as it can."""
         for token, ids in list(self._open.items()):
-            settle.release(self.using, token, ids)
+            settling.release(self.using, token, ids)
             self._open.pop(token, None)
             self._recovered = None
 
@@ -319,16 +319,16 @@ class Engine:
             missed_before=lambda now: self.presence.missed_before(now, timedelta(seconds=self.settings.late_seconds)),
         )
 
-    def _room(self, seen: Glance) -> float:
+    def _room(self, seen: Snapshot) -> float:
         """Seconds until somebody's turn comes, as far as is known."""
         poll = self.settings.poll_interval
         return poll if seen.wake_at is None else min(poll, max(0.0, (seen.wake_at - seen.now).total_seconds()))
 
-    def _sleep(self, ready: bool, seen: Glance | None) -> float:
+    def _sleep(self, ready: bool, seen: Snapshot | None) -> float:
         poll = self.settings.poll_interval
         if not ready or self.presence.refused:
             return poll  # what is due stays so while the broker takes nothing: no reason to try again at once
-        seen = seen or glance(self.using, self._floor)
+        seen = seen or snapshot(self.using, self._floor)
         self.presence.rests(seen.now)
         if seen.wake_at is not None and seen.wake_at <= min(seen.now, self._claimed):
             return min(poll, _SHORTEST)  # locked by another scheduler

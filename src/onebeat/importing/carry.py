@@ -15,11 +15,11 @@ from typing import Any, Literal
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, DataError, IntegrityError
 
+from onebeat.db import transactions
 from onebeat.importing.rows import RUN_STATE, Refused, Row, one_line
 from onebeat.models import PeriodicTask
-from onebeat.models.rules import JSON_FIELDS, SCHEDULES
-from onebeat.models.value import ScheduleValue
-from onebeat.store import vendors
+from onebeat.models.schedule_value import ScheduleValue
+from onebeat.models.task_rules import JSON_FIELDS, SCHEDULES
 
 _PORTION = 500
 #: How often a row is tried that somebody else is making at the same moment.
@@ -79,7 +79,7 @@ def _portion(using: str, rows: Sequence[Row], apply: bool, replace: bool) -> lis
     if not apply:
         return _planned(using, rows, replace)
     try:
-        return vendors.retrying(using, lambda: _written(using, rows, replace))
+        return transactions.retrying(using, lambda: _written(using, rows, replace))
     except _WRONG:
         return [_alone(using, row, replace) for row in rows]
 
@@ -87,7 +87,7 @@ def _portion(using: str, rows: Sequence[Row], apply: bool, replace: bool) -> lis
 def _alone(using: str, row: Row, replace: bool) -> _Plan:
     for _ in range(_TRIES):
         try:
-            return vendors.retrying(using, lambda: _written(using, [row], replace))[0]
+            return transactions.retrying(using, lambda: _written(using, [row], replace))[0]
         except _WRONG as error:
             why = one_line(error) if isinstance(error, ValidationError) else f"the database refuses it: {error}"
     return _Plan(row, None, (), Result(row.name, "refused", " ".join(why.split())))
@@ -138,7 +138,7 @@ def _alike(name: str, one: Any, other: Any) -> bool:
 
 def _written(using: str, rows: Sequence[Row], replace: bool) -> list[_Plan]:
     """As `_planned`, and done."""
-    with vendors.short_transaction(using):
+    with transactions.short_transaction(using):
         plans = _planned(using, rows, replace)
         todo = [plan for plan in plans if plan.writes]
         schedules = _found_or_made(

@@ -16,7 +16,7 @@ from django.db import DataError, Error, connections
 
 from onebeat.importing.rows import Lost, Refused, Row, checked, crontab, reading
 from onebeat.models import PeriodicTask
-from onebeat.models.rules import SCHEDULES
+from onebeat.models.task_rules import SCHEDULES
 
 _PORTION = 500
 _TASKS = PeriodicTask._meta.db_table

@@ -15,11 +15,12 @@ from typing import Any
 
 from celery import schedules
 from django.core.exceptions import ValidationError
+from kombu.utils.url import maybe_sanitize_url
 
 from onebeat.core.recurrence import zone
 from onebeat.importing.rows import Lost, Refused, Row, crontab, of_celery, of_entry, reading
 from onebeat.models.instants import from_utc
-from onebeat.models.value import ScheduleValue
+from onebeat.models.schedule_value import ScheduleValue
 
 #: How many entries are asked for at once.
 _PORTION = 500
@@ -89,6 +90,11 @@ class Keys:
         if kind == "rrule":
             raise ValidationError({"schedule": f"an rrule ({_shown(given)}), for which there is no schedule here"})
         raise ValidationError({"schedule": f"{kind or given!r}: no kind of schedule that is known here"})
+
+
+def without_password(url: str) -> str:
+    """The URL as people may see it."""
+    return str(maybe_sanitize_url(url))
 
 
 def _object(text: bytes) -> Any:

@@ -9,12 +9,13 @@ from typing import Any
 from celery import schedules
 from django.core.exceptions import ValidationError
 
+from onebeat.core.recurrence.celery_dialect import read_taken_over
 from onebeat.core.recurrence.fields import KINDS, canonical_field
-from onebeat.core.recurrence.lenient import read_taken_over
-from onebeat.models import CrontabSchedule, PeriodicTask, entries
-from onebeat.models.celery_schedules import TzAwareCrontab, clocked
+from onebeat.dispatch.celery.schedules import TzAwareCrontab, clocked
+from onebeat.importing import celery_entries
+from onebeat.models import CrontabSchedule, PeriodicTask
 from onebeat.models.instants import from_utc, to_utc
-from onebeat.models.value import ScheduleValue
+from onebeat.models.schedule_value import ScheduleValue
 
 RUN_STATE = ("last_run_at", "total_run_count")
 
@@ -100,15 +101,15 @@ def of_entry(
     fields = {
         "one_off": schedule.KIND == "clocked",
         "expires": None,
-        **entries.options(entry.get("options") or {}),
-        **entries.message(**given),
+        **celery_entries.options(entry.get("options") or {}),
+        **celery_entries.message(**given),
     }
     return checked(name, {**fields, "last_run_at": last_run_at, "total_run_count": runs or 0}, schedule, *notes)
 
 
 def of_celery(given: Any) -> tuple[ScheduleValue, str]:
     """The schedule, not saved, of one of Celery's, and a note. Raises `ValidationError`."""
-    schedule, model, kind = entries.kind_of(given)
+    schedule, model, kind = celery_entries.kind_of(given)
     own = {schedules.crontab, schedules.schedule, schedules.solar, TzAwareCrontab, clocked}
     known = next(each for each in type(schedule).__mro__ if each in own)
     for name in ("is_due", "remaining_estimate", "remaining_delta"):

@@ -25,9 +25,9 @@ def add(commands: Any) -> Any:
 
 def handle(command: BaseCommand, *, database: str, renew_namespace: bool, **options: Any) -> None:
     """A line for each finding. Exit code 1 if one of them is an error."""
-    from onebeat.store import ledger
+    from onebeat.store import occurrences
 
-    namespace = ledger.renew_namespace(database) if renew_namespace else ledger.namespace(database)
+    namespace = occurrences.renew_namespace(database) if renew_namespace else occurrences.namespace(database)
     found = [one for one in checks.run_checks(databases=[database]) if str(one.id).startswith("onebeat.")]
     if options["json"]:
         lines = [{"id": one.id, "level": one.level, "message": one.msg, "hint": one.hint} for one in found]

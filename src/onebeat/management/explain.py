@@ -24,8 +24,8 @@ def add(commands: Any) -> Any:
 
 def handle(command: BaseCommand, *, name: str, at: str, database: str, **options: Any) -> None:
     """One sentence. Exit code 1 for a task that nobody knows, 2 for a time that is none."""
-    from onebeat.core.errors import UnknownTask
-    from onebeat.store.explain import explain
+    from onebeat.errors import UnknownTask
+    from onebeat.queries.explain import explain
 
     when: datetime = instant("--at", at)
     try:

@@ -33,7 +33,7 @@ def arguments(commands: Any) -> Any:
 
 def run(out: Any, *, database: str, check: bool, disable: bool, drop_constraints: bool, **options: Any) -> None:
     """Exit code 0, or 1: a scheduler is at work (nothing was changed), or `check` found something to look at."""
-    from onebeat.store import handback, unconstrain
+    from onebeat.takeover.leave import handback, unconstrain
 
     found: dict[str, Any] = {"schedulers": [f"{one.host}:{one.pid}" for one in handback.alive(database)]}
     if found["schedulers"] and not check:
@@ -70,13 +70,13 @@ def _summed(batches: Iterable[list[Any]], disable: bool) -> dict[str, Any]:
 
 def _recorded(database: str, found: dict[str, Any], *, keep: bool) -> list[dict[str, Any]]:
     """The tasks that were disabled before, with why and when; `keep`: those of this time are added to the record."""
+    from onebeat.db import database_clock
     from onebeat.models import Fact
-    from onebeat.store import vendors
 
     facts = Fact.objects.using(database)
     row = facts.filter(name=_RECORD).first()
     record: list[dict[str, Any]] = json.loads(row.value) if row else []
-    new = [{**one, "at": vendors.now(database).isoformat()} for one in found["wrong"] if one["disabled"]]
+    new = [{**one, "at": database_clock.now(database).isoformat()} for one in found["wrong"] if one["disabled"]]
     if keep and new:
         more = [{key: one[key] for key in ("id", "name", "why", "at")} for one in new]
         facts.update_or_create(name=_RECORD, defaults={"value": json.dumps(record + more)})

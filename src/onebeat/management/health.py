@@ -19,7 +19,7 @@ def add(commands: Any) -> Any:
 
 def handle(command: BaseCommand, *, database: str, **options: Any) -> None:
     """The figures, and what is wrong. Exit code 1 if something is."""
-    from onebeat.store import health
+    from onebeat.queries import health
 
     found = health.health(database)
     if options["json"]:

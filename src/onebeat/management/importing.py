@@ -13,12 +13,11 @@ from django.db import Error, connections
 from onebeat.importing import report
 from onebeat.importing.carry import carry
 from onebeat.importing.rows import Lost, Refused, Row
+from onebeat.management.common import UNUSABLE, celery_app
 
 Rows = Iterator[Row | Refused]
 #: Where it is in words, what to warn of, how many there are, and the rows.
 Source = tuple[str, list[str], int, Callable[[], Rows]]
-
-_UNUSABLE = 2
 
 
 def arguments(commands: Any) -> None:
@@ -85,37 +84,25 @@ def run(
 
 
 def _unusable(text: str) -> CommandError:
-    return CommandError(text, returncode=_UNUSABLE)
-
-
-def _app(name: str | None) -> Any:
-    from celery import current_app
-    from celery.app.utils import find_app
-
-    try:
-        return find_app(name) if name else current_app._get_current_object()  # type: ignore[attr-defined]
-    except (ImportError, AttributeError) as error:
-        raise _unusable(f"--app {name}: {error}") from error
+    return CommandError(text, returncode=UNUSABLE)
 
 
 def _settings(*, app: str | None, **options: Any) -> Source:
     from onebeat.importing import settings
 
-    where, declared = settings.entries(_app(app))
+    where, declared = settings.entries(celery_app(app))
     return where, [], len(declared), partial(settings.rows, declared)
 
 
 def _redbeat(*, url: str | None, prefix: str | None, app: str | None, **options: Any) -> Source:
-    from kombu.utils.url import maybe_sanitize_url
+    from onebeat.importing.redbeat import Keys, without_password
 
-    from onebeat.importing.redbeat import Keys
-
-    celery = _app(app)
+    celery = celery_app(app)
     url = url or celery.conf.first("redbeat_redis_url", "REDBEAT_REDIS_URL")
     prefix = prefix or celery.conf.first("redbeat_key_prefix", "REDBEAT_KEY_PREFIX") or "redbeat:"
     if not url:
         raise _unusable("--url is needed, such as redis://localhost:6379/0: the Celery app has no redbeat_redis_url")
-    shown = maybe_sanitize_url(url)
+    shown = without_password(url)
     try:
         keys = Keys(url, prefix, celery.timezone)
         total, running = keys.count(), keys.running()

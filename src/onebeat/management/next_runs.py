@@ -21,16 +21,17 @@ def add(commands: Any) -> Any:
 
 def handle(command: BaseCommand, *, name: str | None, count: int, database: str, **options: Any) -> None:
     """A line for each. Exit code 1 for a task that nobody knows, 2 for a count below 1."""
-    from onebeat.core.errors import UnknownTask
-    from onebeat.store import rows, upcoming, vendors
+    from onebeat.db import database_clock
+    from onebeat.errors import UnknownTask
+    from onebeat.queries import task_lookup, upcoming
 
     if count < 1:
         raise CommandError(f"--count: must be 1 or more, not {count}", returncode=2)
     try:
-        of = None if name is None else dict([rows.named(database, name)])
+        of = None if name is None else dict([task_lookup.named(database, name)])
     except UnknownTask as error:
         raise CommandError(str(error), returncode=1) from error
-    found = upcoming.upcoming(database, of, count, None, vendors.now(database))
+    found = upcoming.upcoming(database, of, count, None, database_clock.now(database))
     if options["json"]:
         lines = [
             {

@@ -22,14 +22,15 @@ def add(commands: Any) -> Any:
 def handle(command: BaseCommand, *, database: str, dry_run: bool, **options: Any) -> None:
     """How many rows of each kind; progress on stderr."""
     from onebeat.conf import current
-    from onebeat.store import prune, vendors
+    from onebeat.db import database_clock
+    from onebeat.store import retention
 
-    keep = prune.Keep.of(current(), vendors.now(database))
+    keep = retention.Keep.of(current(), database_clock.now(database))
     if dry_run:
-        sums = prune.count(database, keep)
+        sums = retention.count(database, keep)
     else:
         sums = {}
-        for sums in prune.whole(database, keep, _SIZE):
+        for sums in retention.whole(database, keep, _SIZE):
             if command.stderr.isatty():
                 command.stderr.write(f"\r{sums['occurrences']} occurrences", ending="")
                 command.stderr.flush()

@@ -10,9 +10,11 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from onebeat.management.common import UNUSABLE, celery_app
+
 NAME = "sync"
 #: Exit codes: something is wrong with what code declares; the database or the Celery app cannot be used.
-DANGER, UNUSABLE = 3, 2
+DANGER = 3
 _RUNS = 3
 _WORDS = {
     "new": "+ {name}: new",
@@ -42,22 +44,22 @@ def handle(
     command: BaseCommand, *, database: str, dry_run: bool, app: str | None, verbosity: int = 1, **options: Any
 ) -> None:
     """A line for each task that is not as declared, with the fields and the runs that change."""
+    from onebeat.db import database_clock, schema
     from onebeat.declare import registry, sources
     from onebeat.declare.danger import dangers
     from onebeat.declare.sync import sync
-    from onebeat.store import migrated, vendors
 
-    if lacking := migrated.lacking(database):
+    if lacking := schema.lacking(database):
         missing = ", ".join(lacking)
         raise CommandError(f"the database is not migrated; missing: {missing}", returncode=UNUSABLE)
-    celery = _app(app)
+    celery = celery_app(app)
     try:
         found = [sources.of_apps(), sources.of_settings(celery)]
     except Exception as error:  # whatever a module raises
         raise CommandError(
             f"what code declares cannot be read: {registry.failure(error)}", returncode=DANGER
         ) from error
-    report, now = sync(database, found, apply=not dry_run, force=True), vendors.now(database)
+    report, now = sync(database, found, apply=not dry_run, force=True), database_clock.now(database)
     wrong = list(dangers(celery, report, now))
     if options["json"]:
         changes = [_as_json(change, now) for change in report.changes]
@@ -74,18 +76,6 @@ def handle(
             command.stderr.write(f"! {name}: {why}")
     if wrong:
         raise CommandError(f"{len(wrong)} in danger", returncode=DANGER)
-
-
-def _app(name: str | None) -> Any:
-    from celery import current_app
-    from celery.app.utils import find_app
-
-    try:
-        app: Any = find_app(name) if name else current_app._get_current_object()  # type: ignore[attr-defined]
-        app.loader.import_default_modules()
-    except (ImportError, AttributeError) as error:
-        raise CommandError(f"--app {name}: {error}", returncode=UNUSABLE) from error
-    return app
 
 
 def _as_json(change: Any, now: datetime) -> dict[str, Any]:

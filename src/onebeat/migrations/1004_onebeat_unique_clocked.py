@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from onebeat.store.adopt import MergeAndConstrain
+from onebeat.takeover.arrive.adopt import MergeAndConstrain
 
 
 class Migration(migrations.Migration):

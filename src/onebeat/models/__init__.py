@@ -1,6 +1,7 @@
 """The tables: what people edit (schedules, tasks, options) and what the engine writes."""
 
-from onebeat.models.declared import CodeVersion, Declared
+from onebeat.models.celery_readings import CeleryReading
+from onebeat.models.declarations import CodeVersion, Declared
 from onebeat.models.engine import Action, Beat, Change, Fact, Lease, Occurrence, Outage, TaskState
 from onebeat.models.options import TaskOptions
 from onebeat.models.schedules import (
@@ -17,7 +18,6 @@ from onebeat.models.schedules import (
     IntervalSchedule,
     SolarSchedule,
 )
-from onebeat.models.takenover import TakenOver
 from onebeat.models.tasks import PeriodicTask, PeriodicTasks
 
 __all__ = [
@@ -44,7 +44,7 @@ __all__ = [
     "PeriodicTask",
     "PeriodicTasks",
     "SolarSchedule",
-    "TakenOver",
+    "CeleryReading",
     "TaskOptions",
     "TaskState",
 ]

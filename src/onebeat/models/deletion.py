@@ -10,7 +10,8 @@ from typing import Any
 from django.db import models
 from django.db.models.deletion import Collector, ProtectedError
 
-from onebeat.store import hints, migrated
+from onebeat.db import schema
+from onebeat.models import change_hints
 
 
 def with_its_one_task(collector: Collector, field: Any, sub_objs: Any, using: str) -> None:
@@ -30,9 +31,9 @@ def with_its_one_task(collector: Collector, field: Any, sub_objs: Any, using: st
 
 def if_there(collector: Collector, field: Any, sub_objs: Any, using: str) -> None:
     """`on_delete` of a table of ours: CASCADE, once `migrate` has made the table."""
-    if not migrated.there(using, field.model._meta.db_table):
+    if not schema.there(using, field.model._meta.db_table):
         return
-    if not migrated.complete(using):  # the table of an older onebeat lacks columns that Django would read
+    if not schema.complete(using):  # the table of an older onebeat lacks columns that Django would read
         sub_objs = sub_objs.only(field.attname)
     models.CASCADE(collector, field, sub_objs, using)
 
@@ -44,7 +45,7 @@ if_there.lazy_sub_objs = True  # type: ignore[attr-defined]
 def tell(using: str, done: tuple[int, dict[str, int]]) -> tuple[int, dict[str, int]]:
     """Let it be known that something was deleted; gives back Django's count."""
     if done[0]:
-        hints.deleted(using)
+        change_hints.deleted(using)
     return done
 
 

@@ -130,7 +130,7 @@ class Occurrence(models.Model):
     finished_at = UTCDateTimeField(null=True)
     #: The node name of the worker.
     worker = models.CharField(max_length=255, default="", db_default="", blank=True)
-    #: How the attempt ended, in one word; see `onebeat.store.outcomes.Outcome`.
+    #: How the attempt ended, in one word; see `onebeat.store.attempts.Outcome`.
     outcome = models.CharField(max_length=12, default="", db_default="", blank=True)
     #: What it raised, or why it did not run; short.
     error = models.CharField(max_length=500, default="", db_default="", blank=True)

@@ -18,8 +18,8 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 from zoneinfo import ZoneInfo, available_timezones
 
-from celery import current_app
 from django import forms
+from django.apps import apps
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
@@ -27,8 +27,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models.query_utils import DeferredAttribute
 from django.utils import timezone
 
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import canonical_field, zone
+from onebeat.db.schema import LABEL
+from onebeat.errors import RuleError
 
 __all__ = [
     "BooleanField",
@@ -229,10 +230,10 @@ def default_zone() -> str:
     `<NAMESPACE>_TIMEZONE` where the app reads its settings under another namespace. What is not the name of a
     zone counts as UTC.
     """
-    prefix = getattr(current_app, "namespace", None) or "CELERY"
-    name = getattr(settings, f"{prefix}_TIMEZONE", None)
+    config: Any = apps.get_app_config(LABEL)
+    name = config.celery_timezone()
     try:
-        return zone(name).key if isinstance(name, str) else "UTC"
+        return "UTC" if name is None else zone(name).key
     except RuleError:
         return "UTC"
 

@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.dateparse import parse_datetime
 
-from onebeat.store import vendors
+from onebeat.db import database_clock, utc_columns
 
 if TYPE_CHECKING:
     InstantField = models.Field[datetime | str | None, Any]
@@ -51,10 +51,10 @@ class UTCDateTimeField(InstantField):
         return self.to_python(super().get_prep_value(value))
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        return vendors.to_column(connection.vendor, value if prepared else self.get_prep_value(value))
+        return utc_columns.to_column(connection.vendor, value if prepared else self.get_prep_value(value))
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> datetime | None:
-        return vendors.from_column(value)
+        return utc_columns.from_column(value)
 
     def value_to_string(self, obj: models.Model) -> str:
         value = self.value_from_object(obj)
@@ -70,7 +70,7 @@ class DatabaseNow(models.Func):
     output_field = UTCDateTimeField()
 
     def as_sql(self, compiler: Any, connection: Any, *args: Any, **extra: Any) -> tuple[str, tuple[Any, ...]]:
-        sql, params = vendors.clock_sql(connection.alias)
+        sql, params = database_clock.clock_sql(connection.alias)
         return f"({sql})", tuple(params)
 
 

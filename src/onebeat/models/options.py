@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from django.db import models, router, transaction
 
 from onebeat.core.catchup import Policy
-from onebeat.models import fields
+from onebeat.db import database_clock, schema
+from onebeat.models import change_hints, fields
 from onebeat.models.deletion import if_there
 from onebeat.models.instants import UTCDateTimeField
-from onebeat.store import hints, migrated, vendors
 
 
 class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
@@ -22,7 +22,7 @@ class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
         """As Django's."""
         self._for_write = True
         with transaction.atomic(using=self.db):
-            hints.changed_where(self.db, "task", self)
+            change_hints.changed_where(self.db, "task", self)
             return super().update(**kwargs)
 
     update.alters_data = True  # type: ignore[attr-defined]
@@ -31,7 +31,7 @@ class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
         """As Django's."""
         self._for_write = True
         with transaction.atomic(using=self.db):
-            hints.changed_where(self.db, "task", self)
+            change_hints.changed_where(self.db, "task", self)
             return super().delete()
 
     delete.alters_data = True  # type: ignore[attr-defined]
@@ -40,10 +40,10 @@ class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
     def bulk_create(self, objs: Iterable[TaskOptions], *args: Any, **kwargs: Any) -> list[TaskOptions]:
         """As Django's. Raises as `save`."""
         self._for_write = True
-        migrated.require(self.db)
+        schema.require(self.db)
         with transaction.atomic(using=self.db):
             made = super().bulk_create(objs, *args, **kwargs)
-            hints.changed(self.db, "task", [one.pk for one in made])
+            change_hints.changed(self.db, "task", [one.pk for one in made])
         return made
 
 
@@ -137,21 +137,21 @@ class TaskOptions(models.Model):
         whose tables are of an older onebeat.
         """
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
-        migrated.require(using)
+        schema.require(using)
         self.tags = ",".join(sorted(split_tags(self.tags)))
         if self.paused != (self.paused_at is not None):
-            self.paused_at = vendors.now(using) if self.paused else None
+            self.paused_at = database_clock.now(using) if self.paused else None
         if kwargs.get("update_fields") is not None and "paused" in kwargs["update_fields"]:
             kwargs["update_fields"] = {*kwargs["update_fields"], "paused_at"}
         with transaction.atomic(using=using):
             super().save(*args, **kwargs)
-            hints.changed(using, "task", [self.task_id])
+            change_hints.changed(using, "task", [self.task_id])
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """Delete, which brings the defaults back, and leave a hint in the same transaction."""
         using = using or router.db_for_write(type(self), instance=self)
         with transaction.atomic(using=using):
-            hints.changed(using, "task", [self.task_id])
+            change_hints.changed(using, "task", [self.task_id])
             return super().delete(using=using, keep_parents=keep_parents)
 
 

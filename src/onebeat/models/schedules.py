@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any, ClassVar
 
-from celery import schedules as celery_schedules
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
 from django.db import DEFAULT_DB_ALIAS, models
@@ -13,12 +12,11 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.core.describe import describe
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence import Cron, Interval, Solar, check_crontab
+from onebeat.errors import RuleError
 from onebeat.models import fields
-from onebeat.models.celery_schedules import TzAwareCrontab, clocked
-from onebeat.models.takenover import TakenOver, readings
-from onebeat.models.value import ScheduleQuerySet, ScheduleValue
+from onebeat.models.celery_readings import CeleryReading, readings
+from onebeat.models.schedule_value import ScheduleQuerySet, ScheduleValue
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -103,11 +101,6 @@ class IntervalSchedule(ScheduleValue):
 
     def check_rule(self) -> None:
         Interval.of(self.every, self.period, _EPOCH)
-
-    @property
-    def schedule(self) -> celery_schedules.schedule:
-        """As Celery's own object."""
-        return celery_schedules.schedule(timedelta(**{self.period: self.every}))
 
     @classmethod
     def from_schedule(cls, schedule: Any, period: str = SECONDS) -> IntervalSchedule:
@@ -207,20 +200,13 @@ class CrontabSchedule(ScheduleValue):
         taken_over = self._reading()
         return taken_over is not None and bool(taken_over.meaning)
 
-    def _reading(self) -> TakenOver | None:
+    def _reading(self) -> CeleryReading | None:
         if self._state.adding or self.pk is None:
             return None
         if "_onebeat_reading" in self.__dict__:  # a list of rows was looked up in one go
-            found: TakenOver | None = self.__dict__["_onebeat_reading"]
+            found: CeleryReading | None = self.__dict__["_onebeat_reading"]
             return found if found is not None and found.text == " ".join(map(str, self.value())) else None
         return readings(self._state.db or DEFAULT_DB_ALIAS, {self.pk: self.value()}).get(self.pk)
-
-    @property
-    def schedule(self) -> TzAwareCrontab:
-        """As Celery's own object. What Celery cannot express (`L`, `mon#2`) raises its ParseException."""
-        return TzAwareCrontab(
-            self.minute, self.hour, self.day_of_week, self.day_of_month, self.month_of_year, tz=self.timezone
-        )
 
     def due_start_time(self, initial_start_time: datetime, tz: tzinfo) -> datetime:
         """The first match at or after an aware `initial_start_time`, in the zone `tz`; itself if there is none."""
@@ -287,12 +273,6 @@ class SolarSchedule(ScheduleValue):
     def check_rule(self) -> None:
         Solar(self.event, self.latitude, self.longitude)
 
-    @property
-    def schedule(self) -> Any:
-        """As Celery's own object, which needs ephem."""
-        make: Any = celery_schedules.solar
-        return make(self.event, self.latitude, self.longitude)
-
     @classmethod
     def from_schedule(cls, schedule: Any) -> SolarSchedule:
         """The row for a Celery solar schedule, made if need be."""
@@ -328,11 +308,6 @@ class ClockedSchedule(ScheduleValue):
                 name="onebeat_clocked_value",
             )
         ]
-
-    @property
-    def schedule(self) -> clocked:
-        """As an object in Celery's manner."""
-        return clocked(self.clocked_time)
 
     @classmethod
     def from_schedule(cls, schedule: Any) -> ClockedSchedule:

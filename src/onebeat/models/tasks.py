@@ -2,23 +2,102 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, tzinfo
 from typing import Any, cast
 
+from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator
 from django.db import models, router, transaction
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.core import clock
-from onebeat.models import fields, rules
+from onebeat.db import transactions
+from onebeat.models import change_hints, fields, task_rules
 from onebeat.models.deletion import tell, with_its_one_task
-from onebeat.models.edits import SAVE_ARGUMENTS, for_form
+from onebeat.models.edits import SAVE_ARGUMENTS, clean_values, for_form, plain
 from onebeat.models.instants import from_utc, to_utc
-from onebeat.models.querysets import UNPLANNED, PeriodicTaskQuerySet
 from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
-from onebeat.store import hints
 
 ONE_KIND = _("Choose one kind of schedule and leave the others empty.")
+
+#: Fields that no plan depends on: a change in these alone needs no hint.
+UNPLANNED = {"description", "last_run_at", "total_run_count", "date_changed"}
+
+
+class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
+    """Raises `ValidationError`, naming the field, for what `save` would refuse. A clocked task becomes one-off."""
+
+    def enabled(self) -> PeriodicTaskQuerySet:
+        """Tasks that are enabled, with their schedules."""
+        return self.filter(enabled=True).select_related("interval", "crontab", "solar", "clocked")
+
+    def bulk_create(self, objs: Iterable[PeriodicTask], *args: Any, **kwargs: Any) -> list[PeriodicTask]:
+        """As Django's."""
+        tasks = list(objs)
+        for task in tasks:
+            _once_if_clocked(task)
+            task_rules.check_task(task)
+        self._for_write = True
+        with transaction.atomic(using=self.db):
+            made = super().bulk_create(tasks, *args, **kwargs)
+            change_hints.changed(self.db, "task", [task.pk for task in made])
+            untold = [task.name for task in made if task.pk is None]  # MySQL, or ignored conflicts
+            for start in range(0, len(untold), 500):
+                named = self.model._base_manager.using(self.db).filter(name__in=untold[start : start + 500])
+                change_hints.changed_where(self.db, "task", named)
+        return made
+
+    def bulk_update(self, objs: Iterable[PeriodicTask], fields: Iterable[str], batch_size: int | None = None) -> int:
+        """As Django's."""
+        tasks, names = list(objs), list(fields)
+        clocked = bool({"clocked", "clocked_id"} & set(names))
+        if clocked and "one_off" not in names:
+            names.append("one_off")
+        for task in tasks:
+            if clocked:
+                _once_if_clocked(task)
+            task_rules.check_task(task, names)
+        self._for_write = True
+        with transaction.atomic(using=self.db):
+            done = plain(self).bulk_update(tasks, names, batch_size)
+            if set(names) - UNPLANNED:
+                off = [task.pk for task in tasks if not task.enabled]
+                change_hints.changed(self.db, "task", off, off=True)
+                change_hints.changed(self.db, "task", {task.pk for task in tasks} - set(off))
+        return done
+
+    def update(self, **kwargs: Any) -> int:
+        """As Django's."""
+        clean_values(self.model, kwargs)
+        for name in task_rules.JSON_FIELDS.keys() & kwargs.keys():
+            if not hasattr(kwargs[name], "resolve_expression"):
+                try:
+                    task_rules.check_json(name, kwargs[name])
+                    if name == "headers":
+                        task_rules.check_headers(kwargs[name])
+                except ValidationError as error:
+                    raise ValidationError({name: error}) from error
+        if kwargs.get("clocked", kwargs.get("clocked_id")) is not None:
+            kwargs.setdefault("one_off", True)
+        self._for_write = True
+        with transactions.writing(self.db):
+            for rows, errors in task_rules.broken_by_update(kwargs):
+                if self.filter(rows).exists():
+                    raise ValidationError(errors)
+            if kwargs.keys() - UNPLANNED:
+                change_hints.changed_where(self.db, "task", self, off=kwargs.get("enabled") is False)
+            return super().update(**kwargs)
+
+    update.alters_data = True  # type: ignore[attr-defined]
+
+    def delete(self) -> tuple[int, dict[str, int]]:
+        """As Django's."""
+        self._for_write = True
+        return tell(self.db, super().delete())
+
+    delete.alters_data = True  # type: ignore[attr-defined]
+    delete.queryset_only = True  # type: ignore[attr-defined]
 
 
 class PeriodicTask(models.Model):
@@ -171,7 +250,7 @@ class PeriodicTask(models.Model):
         """What is wrong with the choice of schedule, by field. A child model with a schedule of its own overrides
         it.
         """
-        return rules.schedule_errors(self)
+        return task_rules.schedule_errors(self)
 
     def clean_fields(self, exclude: Any = None) -> None:
         """Part of `full_clean`: the rules too. A form for fewer fields gets what is wrong with the others as about the
@@ -179,7 +258,7 @@ class PeriodicTask(models.Model):
         """
         super().clean_fields(exclude)
         with for_form(self, exclude):
-            rules.check_task(self)
+            task_rules.check_task(self)
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save, and leave a hint for the engine in the same transaction. Raises `ValidationError` naming the field."""
@@ -191,11 +270,11 @@ class PeriodicTask(models.Model):
             loaded = [field for field in self._meta.concrete_fields if not field.primary_key]
             kwargs["update_fields"] = frozenset(field.name for field in loaded if field.attname not in deferred)
         touched = kwargs.get("update_fields")
-        rules.check_task(self, touched)
+        task_rules.check_task(self, touched)
         with transaction.atomic(using=using):
             super().save(**kwargs)
             if touched is None or set(touched) - UNPLANNED:
-                hints.changed(using, "task", [self.pk], off=not self.enabled)
+                change_hints.changed(using, "task", [self.pk], off=not self.enabled)
 
     def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """As Django's."""
@@ -229,3 +308,8 @@ class PeriodicTasks(models.Model):
     def last_change(cls) -> Any:
         """When something was last seen to have changed; None if nothing ever was."""
         return cls.objects.filter(ident=1).values_list("last_update", flat=True).first()
+
+
+def _once_if_clocked(task: PeriodicTask) -> None:
+    if task_rules.chosen(task, "clocked"):
+        task.one_off = True

@@ -16,12 +16,12 @@ from django.db.models import CharField, ExpressionWrapper, F, QuerySet
 
 from onebeat.core.catchup import DEFAULT, Policy
 from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
+from onebeat.db.reads import among, array, prepared
+from onebeat.db.utc_columns import from_column
 from onebeat.models import PeriodicTask
+from onebeat.models.celery_readings import CeleryReading, readings
 from onebeat.models.instants import to_utc
 from onebeat.models.options import policy
-from onebeat.models.takenover import TakenOver, readings
-from onebeat.store.batches import among, array, prepared
-from onebeat.store.vendors import from_column
 
 _FIELDS: tuple[Any, ...] = (
     *("id", "name", "task", "args", "kwargs", "headers", "queue", "exchange", "routing_key", "priority"),
@@ -112,7 +112,7 @@ class Definition:
     paused_by: str = ""
     paused_why: str = ""
     #: What Celery made of the crontab row, where that is not what it says.
-    reading: TakenOver | None = None
+    reading: CeleryReading | None = None
     #: What `check` has decoded, for the first message of this task.
     _decoded: list[Arguments] = field(default_factory=list, init=False, repr=False, compare=False)
 

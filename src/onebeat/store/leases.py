@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from django.db import connections
 from django.db.models import F, QuerySet
 
+from onebeat.db import database_clock, upserts, utc_columns
 from onebeat.models import Lease
 from onebeat.models.instants import DatabaseNow
-from onebeat.store import vendors
 
 
 def take(using: str, name: str, holder: int, span: timedelta) -> int | None:
     """Take a lease that nobody holds. Returns its term, which nobody has had before; None while somebody holds it."""
-    now = vendors.now(using)
+    now = database_clock.now(using)
     rows = Lease.objects.using(using).filter(pk=name)
     if not rows.exists():
-        link = vendors.connection(using)
-        start = [name, 0, vendors.to_column(link.vendor, now), 0]
-        vendors.insert_or_lose(using, Lease._meta.db_table, ["name", "term", "lease_until", "place"], [start], ["name"])
+        link = connections[using]
+        start = [name, 0, utc_columns.to_column(link.vendor, now), 0]
+        upserts.insert_or_lose(using, Lease._meta.db_table, ["name", "term", "lease_until", "place"], [start], ["name"])
     term = rows.filter(lease_until__lte=now).values_list("term", flat=True).first()
     if term is None:
         return None
@@ -29,7 +30,7 @@ def take(using: str, name: str, holder: int, span: timedelta) -> int | None:
 
 def renew(using: str, name: str, term: int, span: timedelta) -> bool:
     """Hold on for another `span`. False: it ended, or somebody else holds it."""
-    now = vendors.now(using)
+    now = database_clock.now(using)
     return bool(_held(using, name, term).filter(lease_until__gt=now).update(lease_until=now + span))
 
 

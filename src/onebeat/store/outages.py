@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from django.db import connections
 from django.db.models import Max, Q
 
+from onebeat.db import upserts, utc_columns
 from onebeat.models import Beat, Outage
-from onebeat.store import vendors
 
 
 def able_until(using: str) -> datetime | None:
@@ -33,9 +34,9 @@ def ended(using: str, now: datetime, away: timedelta, *, beat: int, waited: bool
     elif lived:
         kind = Outage.Kind.DATABASE
     row = Outage(kind=kind, began_at=began, ended_at=now)
-    vendor = vendors.connection(using).vendor
-    values = [kind, vendors.to_column(vendor, began), vendors.to_column(vendor, now)]
-    vendors.insert_or_lose(using, Outage._meta.db_table, ["kind", "began_at", "ended_at"], [values], ["began_at"])
+    vendor = connections[using].vendor
+    values = [kind, utc_columns.to_column(vendor, began), utc_columns.to_column(vendor, now)]
+    upserts.insert_or_lose(using, Outage._meta.db_table, ["kind", "began_at", "ended_at"], [values], ["began_at"])
     return row
 
 

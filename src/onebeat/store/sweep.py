@@ -5,19 +5,21 @@ In slices by primary key, so that a million tasks cost a little in each poll and
 
 from __future__ import annotations
 
+from django.db import connections
 from django.db.models import Exists, OuterRef, QuerySet
 
 from onebeat.core import clock
+from onebeat.db import database_clock, expressions, transactions
 from onebeat.models import (
+    CeleryReading,
     ClockedSchedule,
     CrontabSchedule,
     IntervalSchedule,
     PeriodicTask,
     SolarSchedule,
-    TakenOver,
     TaskOptions,
 )
-from onebeat.store import plan, runstate, states, vendors
+from onebeat.store import plans, run_counts, task_states
 from onebeat.store.definitions import AS_CELERY
 
 #: The share of one core that it may take.
@@ -62,12 +64,12 @@ class Sweep:
         changed = self._changed(upper)
         if changed:
             self._planned = True
-            with vendors.short_transaction(self.using):
-                now = vendors.now(self.using)
-                plan.plan(self.using, changed, now)
+            with transactions.short_transaction(self.using):
+                now = database_clock.now(self.using)
+                plans.plan(self.using, changed, now)
         self._after = upper or 0
         if upper is None:
-            runstate.finish(self.using, self.size)
+            run_counts.finish(self.using, self.size)
             self._drop_orphans()
         return upper is not None
 
@@ -84,8 +86,8 @@ class Sweep:
 
     def _changed(self, upper: int | None) -> list[int]:
         """Keys in the slice whose state is missing, planned from another definition, quarantined, or without a task."""
-        using, q = self.using, vendors.connection(self.using).ops.quote_name
-        task, state = q(PeriodicTask._meta.db_table), q(states.TABLE)
+        using, q = self.using, connections[self.using].ops.quote_name
+        task, state = q(PeriodicTask._meta.db_table), q(task_states.TABLE)
         bounds, params = "> %s", [self._after]
         if upper is not None:
             bounds, params = "BETWEEN %s AND %s", [self._after + 1, upper]
@@ -98,40 +100,42 @@ class Sweep:
                 ("k", "clocked", ClockedSchedule),
             )
         )
-        joins += f" LEFT JOIN {q(TakenOver._meta.db_table)} r ON r.crontab = p.crontab_id"
+        joins += f" LEFT JOIN {q(CeleryReading._meta.db_table)} r ON r.crontab = p.crontab_id"
         pairs = [(f"p.{name}", f"s.{name}") for name in ("enabled", "one_off", "start_time", "expires")]
         pairs += [(f"p.{kind}_id", f"s.{q(kind)}") for kind in ("interval", "crontab", "solar", "clocked")]
-        pairs += [("k.clocked_time", "s.clocked_time"), (self._rule(), vendors.plain_text(using, "s.rule"))]
-        differs = " OR ".join(vendors.distinct(using, left, right) for left, right in pairs)
+        pairs += [("k.clocked_time", "s.clocked_time"), (self._rule(), expressions.plain_text(using, "s.rule"))]
+        differs = " OR ".join(expressions.distinct(using, left, right) for left, right in pairs)
         sql = (
             f"SELECT p.id FROM {task} p LEFT JOIN {state} s ON s.task_id = p.id {joins} "
             f"WHERE p.id {bounds} AND (s.task_id IS NULL OR s.quarantine <> '' OR {differs}) "
             f"UNION ALL SELECT s.task_id FROM {state} s LEFT JOIN {task} p ON p.id = s.task_id "
             f"WHERE s.task_id {bounds} AND p.id IS NULL"
         )
-        with vendors.connection(using).cursor() as cursor:
+        with connections[using].cursor() as cursor:
             cursor.execute(sql, [*params, *params])
             return [row[0] for row in cursor.fetchall()]
 
     def _rule(self) -> str:
         """SQL for `Definition.rule`."""
-        using, q = self.using, vendors.connection(self.using).ops.quote_name
+        using, q = self.using, connections[self.using].ops.quote_name
         cron: list[str] = []
         for name in _CRON:
             cron += [f"c.{q(name)}", "' '"]
         # What is no number at all, and compares as one beyond every number, cannot be rounded.
         micro = [
-            f"CASE WHEN o.{name} BETWEEN -180 AND 180 THEN {vendors.whole(using, f'o.{name} * 1000000')} ELSE '' END"
+            f"CASE WHEN o.{name} BETWEEN -180 AND 180 "
+            f"THEN {expressions.whole(using, f'o.{name} * 1000000')} ELSE '' END"
             for name in ("latitude", "longitude")
         ]
-        crontab = vendors.concat(using, *cron[:-1])
-        same = f"{vendors.plain_text(using, 'r.text')} = {vendors.plain_text(using, crontab)}"
+        crontab = expressions.concat(using, *cron[:-1])
+        same = f"{expressions.plain_text(using, 'r.text')} = {expressions.plain_text(using, crontab)}"
         branches = {
-            "crontab": vendors.concat(using, crontab, f"CASE WHEN {same} THEN '{AS_CELERY}' ELSE '' END"),
-            "interval": vendors.concat(using, vendors.text(using, "i.every"), "' '", "i.period"),
-            "solar": vendors.concat(using, "o.event", "' '", micro[0], "' '", micro[1]),
+            "crontab": expressions.concat(using, crontab, f"CASE WHEN {same} THEN '{AS_CELERY}' ELSE '' END"),
+            "interval": expressions.concat(using, expressions.text(using, "i.every"), "' '", "i.period"),
+            "solar": expressions.concat(using, "o.event", "' '", micro[0], "' '", micro[1]),
         }
         cases = " ".join(
-            f"WHEN p.{kind}_id IS NOT NULL THEN {vendors.plain_text(using, value)}" for kind, value in branches.items()
+            f"WHEN p.{kind}_id IS NOT NULL THEN {expressions.plain_text(using, value)}"
+            for kind, value in branches.items()
         )
         return f"CASE {cases} ELSE '' END"

@@ -14,12 +14,12 @@ from django.utils import timezone
 
 from onebeat.conf import current
 from onebeat.core import clock
-from onebeat.core.headers import NAME_HEADER
+from onebeat.core.headers import DUE_HEADER, NAME_HEADER, RUN_HEADER
 from onebeat.core.recurrence import zone
 from onebeat.dispatch.base import Message
-from onebeat.engine.messages import DUE_HEADER, RUN_HEADER
-from onebeat.models import Beat, Change, Occurrence, TaskState
-from onebeat.store import beats, glance, hints, rows, sweep
+from onebeat.models import Beat, Change, Occurrence, TaskState, change_hints
+from onebeat.queries import task_lookup
+from onebeat.store import poll, scheduler_rows, sweep
 from onebeat.testing import timeline
 from onebeat.testing.moments import instant, span
 from onebeat.testing.scheduler import Died, Outbox, Scheduler
@@ -54,10 +54,9 @@ class Sent:
 
     def execute(self) -> Any:
         """Run the Celery task with these arguments, here and now, as a worker would. Returns what it returns."""
-        from celery import current_app
+        from onebeat.dispatch.celery.app import task
 
-        task: Any = current_app.tasks[self.task]
-        return task(*self.args, **self.kwargs)
+        return task(self.task)(*self.args, **self.kwargs)
 
 
 class Onebeat:
@@ -108,7 +107,7 @@ class Onebeat:
         self._note(f"the clock is set to {moment}")
         Change.objects.using(self._using).all().delete()
         TaskState.objects.using(self._using).all().delete()
-        hints.changed_where(self._using, Change.Kind.TASK, rows.tasks(self._using))
+        change_hints.changed_where(self._using, Change.Kind.TASK, task_lookup.tasks(self._using))
         self._tick()
 
     def advance(self, duration: str | timedelta | None = None, /, **units: float) -> list[Sent]:
@@ -228,7 +227,7 @@ class Onebeat:
 
     def _next(self) -> datetime | None:
         """When there is something to do next."""
-        found = [glance.glance(self._using, None).wake_at]
+        found = [poll.snapshot(self._using, None).wake_at]
         if self._killed:
             found.append(self._lease_end())
         return min((one for one in found if one is not None), default=None)
@@ -245,7 +244,7 @@ class Onebeat:
             self._scheduler = None
         # One that was killed has not said so, and would count as at work: here nobody is ever away by the clock.
         for key in Beat.objects.using(self._using).filter(stopped_at=None).values_list("pk", flat=True):
-            beats.stop(self._using, key)
+            scheduler_rows.stop(self._using, key)
 
     def _note(self, text: str) -> None:
         self._events.append((self.now, text))

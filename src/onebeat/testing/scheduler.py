@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from onebeat.conf import Settings
-from onebeat.dispatch.base import Accepted, Message, Outcome, Unsent
+from onebeat.dispatch.base import Accepted, Message, PublishResult, Unsent
 from onebeat.engine.tick import Engine
 
 #: Where a scheduler can be stopped: after the claim, after the broker has the messages, after that is recorded.
@@ -20,13 +20,13 @@ class Outbox:
         #: It does not answer at all.
         self.away = False
         #: What becomes of a message; after an `Unsent` the rest of the same call is unsent too.
-        self.answer: Callable[[Message], Outcome] = lambda message: Accepted()
+        self.answer: Callable[[Message], PublishResult] = lambda message: Accepted()
 
     def ready(self) -> bool:
         return not self.away
 
-    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
+        outcomes: list[PublishResult] = []
         for message in messages:
             lost = outcomes and isinstance(outcomes[-1], Unsent)
             outcomes.append(Unsent("given up", alone=False) if lost else self.answer(message))

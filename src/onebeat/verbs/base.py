@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
-from django.db import DatabaseError, router, transaction
+from django.db import DatabaseError, connections, router, transaction
 
-from onebeat.models import PeriodicTask
-from onebeat.store import migrated, rows, vendors
-from onebeat.store.rows import Named
+from onebeat.db import schema, transactions
+from onebeat.db.expressions import quoted
+from onebeat.models import Action, PeriodicTask
+from onebeat.queries import task_lookup
+from onebeat.queries.task_lookup import Named
 
 T = TypeVar("T")
 
@@ -42,6 +45,16 @@ def alias_of(using: str | None) -> str:
     return using or router.db_for_write(PeriodicTask)
 
 
+@contextmanager
+def change(using: str) -> Iterator[None]:
+    """The transaction of one verb: the caller's own if there is one, else a short one."""
+    with transactions.writing(using) if transactions.in_transaction(using) else transactions.short_transaction(using):
+        if not transactions.may_read_first(using):
+            with connections[using].cursor() as cursor:  # touches nothing, and takes SQLite's write lock
+                cursor.execute(f"DELETE FROM {quoted(using, Action._meta.db_table)} WHERE 1 = 0")
+        yield
+
+
 def do(using: str | None, work: Callable[[str], T]) -> T:
     """Run `work` in the caller's transaction, or in one of its own that is tried again when the database asks for that.
 
@@ -49,18 +62,18 @@ def do(using: str | None, work: Callable[[str], T]) -> T:
     make it, and `atomic()` will not commit what is left.
     """
     alias = alias_of(using)
-    migrated.require(alias)
+    schema.require(alias)
 
     def once() -> T:
-        with rows.change(alias):
+        with change(alias):
             return work(alias)
 
-    if not vendors.in_transaction(alias):
-        return vendors.retrying(alias, once)
+    if not transactions.in_transaction(alias):
+        return transactions.retrying(alias, once)
     try:
         return once()
     except DatabaseError as error:
-        if vendors.retryable(error) and vendors.connection(alias).in_atomic_block:
+        if transactions.retryable(error) and connections[alias].in_atomic_block:
             transaction.set_rollback(True, using=alias)
         raise
 
@@ -68,7 +81,7 @@ def do(using: str | None, work: Callable[[str], T]) -> T:
 def task_of(using: str, one: One) -> tuple[int, str]:
     """The key and the name of a task. Raises `UnknownTask`."""
     if isinstance(one, str):
-        return rows.named(using, one)
+        return task_lookup.named(using, one)
     if isinstance(one, PeriodicTask) and one.pk is not None:
         return one.pk, one.name
     raise TypeError(f"a task is meant by its name or its saved object, not by {one!r}")
@@ -77,7 +90,7 @@ def task_of(using: str, one: One) -> tuple[int, str]:
 def tasks_of(using: str, which: str | PeriodicTask | Tag) -> Named:
     """The tasks that are meant, by key. Raises `UnknownTask`."""
     if isinstance(which, Tag):
-        return rows.tagged(using, which.name)
+        return task_lookup.tagged(using, which.name)
     return dict([task_of(using, which)])
 
 

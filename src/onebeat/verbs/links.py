@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from django.db import models, router
 from django.db.models import signals
 
-from onebeat.store import migrated
+from onebeat.db import schema
 
 M = TypeVar("M", bound=models.Model)
 
@@ -60,7 +60,7 @@ def _deleted(sender: type[models.Model], instance: models.Model, **kwargs: Any) 
 
     using = router.db_for_write(PeriodicTask)
     table = TaskOptions._meta.db_table
-    if not migrated.complete(using) and {table, f"{table}.link"} & set(migrated.lacking(using)):
+    if not schema.complete(using) and {table, f"{table}.link"} & set(schema.lacking(using)):
         return  # no task is linked yet
     link = f"{_label(sender)}:{instance.pk}"
     tasks = list(TaskOptions.objects.using(using).filter(link=link).values_list("pk", flat=True))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from onebeat.store import explain as verdicts
-from onebeat.store import migrated, vendors
-from onebeat.store import upcoming as ahead
-from onebeat.store.upcoming import Upcoming
-from onebeat.store.verdicts import Verdict
+from onebeat.db import database_clock, schema
+from onebeat.queries import explain as verdicts
+from onebeat.queries import upcoming as ahead
+from onebeat.queries.upcoming import Upcoming
+from onebeat.queries.verdicts import Verdict
 from onebeat.verbs.base import ALL, All, One, Which, alias_of, instant, tasks_of
 
 
@@ -28,8 +28,8 @@ def upcoming(
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
         raise ValueError(f"count: a whole number from 1 up is needed, not {count!r}")
     alias = alias_of(using)
-    migrated.require(alias)
-    now = vendors.now(alias)
+    schema.require(alias)
+    now = database_clock.now(alias)
     end = None if until is None else instant("until", until, now)
     of = None if isinstance(which, All) else tasks_of(alias, which)
     return ahead.upcoming(alias, of, count, end, now)
@@ -42,5 +42,5 @@ def explain(one: One, when: datetime, *, using: str | None = None) -> Verdict:
     `when`.
     """
     alias = alias_of(using)
-    migrated.require(alias)
-    return verdicts.explain(alias, one, instant("when", when, vendors.now(alias)))
+    schema.require(alias)
+    return verdicts.explain(alias, one, instant("when", when, database_clock.now(alias)))

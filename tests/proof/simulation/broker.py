@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from onebeat.dispatch.base import Accepted, Deferred, Message, Outcome, Refused, Unsent
-from onebeat.engine.messages import DUE_HEADER, NAME_HEADER, OCCURRENCE_HEADER, RUN_HEADER
+from onebeat.core.headers import DUE_HEADER, OCCURRENCE_HEADER, RUN_HEADER
+from onebeat.dispatch.base import Accepted, Deferred, Message, PublishResult, Refused, Unsent
+from onebeat.engine.messages import NAME_HEADER
 from tests.proof.history import Arrival, Key
 
 
@@ -78,8 +79,8 @@ class Link:
     def ready(self) -> bool:
         return not self.broker.away
 
-    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[Outcome]:
-        outcomes: list[Outcome] = []
+    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
+        outcomes: list[PublishResult] = []
         self.host.flush = [_key(one) for one in messages]
         for number, message in enumerate(messages):
             self.host.writing = [_key(one) for one in messages[number:]]
@@ -97,7 +98,7 @@ class Link:
         self.host.writing = []
         return outcomes
 
-    def _one(self, message: Message) -> Outcome:
+    def _one(self, message: Message) -> PublishResult:
         name = message.options["headers"][NAME_HEADER]
         if name in self.broker.refuses:
             return Refused("not to be had (simulated)")

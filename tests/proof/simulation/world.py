@@ -19,10 +19,11 @@ from django.db import connection
 
 from onebeat.conf import Settings
 from onebeat.core import clock
+from onebeat.db import schema
 from onebeat.engine.loop import Loop
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
-from onebeat.store import migrated, outcomes
+from onebeat.store import attempts
 from tests.proof.history import NOTHING, Arrival, Execution, Fault, Key, Trouble
 from tests.proof.simulation.broker import Broker, Host, Link, Lost
 from tests.proof.simulation.faulty import Died, Hit, failure
@@ -96,16 +97,16 @@ class World:
         """A worker takes each message after a while, guarded. One that is busy leaves time to send it again."""
         self.tell(f"message of {one.task} for {one.due_at}")
         takes = timedelta(seconds=self.rng.choice([0.1, 0.5, 2, 12]))
-        attempt = outcomes.Attempt(key, one.due_at, one.run, 0)
+        attempt = attempts.Attempt(key, one.due_at, one.run, 0)
 
         def begin() -> None:
             token = secrets.randbits(62)
-            if outcomes.begin("default", attempt, token, "worker").verdict != outcomes.Verdict.COPY:
+            if attempts.begin("default", attempt, token, "worker").verdict != attempts.StartVerdict.COPY:
                 self.executions.append(Execution(one.task, one.due_at, self.now, self.now + takes, 0, one.run))
                 self.at(self.now + takes, lambda: end(token))
 
         def end(token: int) -> None:
-            outcomes.end("default", attempt, token, outcomes.Outcome.SUCCESS)
+            attempts.end("default", attempt, token, attempts.Outcome.SUCCESS)
 
         self.at(self.now + timedelta(seconds=self.rng.choice([0, 0.05, 1, 9])), begin)
 
@@ -238,4 +239,4 @@ def govern(world: World) -> None:
             pause=lambda seconds: None,
         )
     )
-    migrated.lacking = lambda using: []  # it is, and a look at each table costs more than a run
+    schema.lacking = lambda using: []  # it is, and a look at each table costs more than a run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from onebeat.core.errors import RuleError, SolarUnavailable
 from onebeat.core.recurrence.base import Recurrence
 from onebeat.core.recurrence.clocked import Clocked
 from onebeat.core.recurrence.cron import Cron
@@ -11,6 +10,7 @@ from onebeat.core.recurrence.interval import UNITS, Interval
 from onebeat.core.recurrence.solar import EVENTS, Solar
 from onebeat.core.recurrence.wall import check_crontab
 from onebeat.core.recurrence.zones import tzdata_version, zone
+from onebeat.errors import RuleError, SolarUnavailable
 
 __all__ = [
     "EVENTS",

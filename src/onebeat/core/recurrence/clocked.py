@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence.base import utc
+from onebeat.errors import RuleError
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,11 +13,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from zoneinfo import ZoneInfo
 
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence.base import utc
 from onebeat.core.recurrence.fields import KINDS
 from onebeat.core.recurrence.wall import WallRule, compiled
 from onebeat.core.recurrence.zones import offset, transition, zone
+from onebeat.errors import RuleError
 
 #: cron(8) makes up for clock changes "of less than three hours".
 _MADE_UP = timedelta(hours=3)

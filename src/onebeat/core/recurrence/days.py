@@ -10,8 +10,8 @@ from calendar import isleap
 from datetime import date
 from functools import lru_cache
 
-from onebeat.core.errors import RuleError
 from onebeat.core.recurrence.fields import LAST, Field
+from onebeat.errors import RuleError
 
 #: For each day-of-month, month and weekday rule: per kind of year, the mask of days (bit 1 to 31) of each
 #: month (index 1 to 12), or None when the rule falls on no day of such a year.

@@ -14,8 +14,8 @@ from decimal import Decimal
 from functools import lru_cache
 from typing import Any, Literal
 
-from onebeat.core.errors import RuleError, SolarUnavailable
 from onebeat.core.recurrence.base import utc
+from onebeat.errors import RuleError, SolarUnavailable
 
 #: Degrees above the horizon, whether the sun's upper edge counts rather than its centre, and whether it goes
 #: up (1), goes down (-1) or culminates (0). Names and horizons are Celery's; -0:34 is the usual allowance for

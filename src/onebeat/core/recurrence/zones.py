@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from onebeat.core.errors import RuleError
+from onebeat.errors import RuleError
 
 _NOTHING = timedelta(0)
 _SECOND = timedelta(seconds=1)

@@ -13,6 +13,7 @@ from django.db import router
 
 from onebeat.conf import current
 from onebeat.management import check, explain, handback, health, importing, next_runs, prune, sync
+from onebeat.management.common import celery_app
 
 #: Subcommands that live in a module of their own: `add` declares its arguments, `handle` does it.
 _MODULES = (check, explain, health, next_runs, prune, sync)
@@ -69,43 +70,36 @@ class Command(BaseCommand):
 
     def run(self, *, app: str | None, database: str, **options: Any) -> None:
         """Tick until told to stop; exit code 0."""
-        from celery import current_app
-        from celery.app.utils import find_app
-
-        from onebeat.declare import starting
-        from onebeat.dispatch.celery import CeleryDispatcher
+        from onebeat.declare import autosync
+        from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
         from onebeat.engine.loop import Loop
         from onebeat.engine.stop import Stop
         from onebeat.engine.tick import Engine
 
-        try:
-            celery_app = find_app(app) if app else current_app._get_current_object()  # type: ignore[attr-defined]
-        except (ImportError, AttributeError) as error:
-            raise CommandError(f"--app {app}: {error}") from error
-        celery_app.loader.import_default_modules()
+        celery = celery_app(app)
         settings, stop = current(), Stop()
-        dispatcher = CeleryDispatcher(celery_app, plain_below=settings.plain_below)
+        dispatcher = CeleryDispatcher(celery, plain_below=settings.plain_below)
         dispatcher.stopping = stop.requested
         engine = Engine(dispatcher, settings, using=database, stopping=stop.requested)
-        self.stdout.write(f"onebeat: sending to {celery_app.connection_for_write().as_uri()}; stop with Ctrl-C")
+        self.stdout.write(f"onebeat: sending to {celery.connection_for_write().as_uri()}; stop with Ctrl-C")
         with stop.on_signals():
-            Loop(engine, stop, starting.AtWork(database, lambda: starting.of_scheduler(celery_app)).step).run()
+            Loop(engine, stop, autosync.AtWork(database, lambda: autosync.of_scheduler(celery)).step).run()
         self.stdout.write("onebeat: stopped")
 
     def status(self, *, database: str, **options: Any) -> None:
         """What the schedulers are doing."""
-        from onebeat.store import overview
+        from onebeat.queries import status
 
-        found = overview.status(database)
+        found = status.status(database)
         if options["json"]:
             self.stdout.write(json.dumps(found, default=str))
             return
-        for line in overview.lines(found):
+        for line in status.lines(found):
             self.stdout.write(line)
 
     def adopt(self, *, database: str, check: bool, **options: Any) -> None:
         """What `migrate` would merge, or what it merged. Exit code 1 if something stops it."""
-        from onebeat.store import adopt
+        from onebeat.takeover.arrive import adopt
 
         found = adopt.check(database) if check else adopt.recorded(database)
         if options["json"]:
@@ -123,9 +117,9 @@ class Command(BaseCommand):
 
 def _migrated(using: str) -> None:
     """Exit code 1 where `migrate` has not been: what follows would end in the database's own words."""
-    from onebeat.store import migrated
+    from onebeat.db import schema
 
     try:
-        migrated.require(using)
+        schema.require(using)
     except ImproperlyConfigured as error:
         raise CommandError(str(error)) from error

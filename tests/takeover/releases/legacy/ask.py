@@ -96,11 +96,12 @@ def pages(step):
 
 def plans():
     """{task: (due, when, why not)} as onebeat plans it at NOW."""
+    from onebeat.db import transactions
     from onebeat.models import PeriodicTask, TaskState
-    from onebeat.store import plan, vendors
+    from onebeat.store import plans
 
-    with pinned(NOW), vendors.short_transaction("default"):
-        plan.plan("default", PeriodicTask.objects.values_list("pk", flat=True), NOW)
+    with pinned(NOW), transactions.short_transaction("default"):
+        plans.plan("default", PeriodicTask.objects.values_list("pk", flat=True), NOW)
     rows = TaskState.objects.values_list("task__name", "due_at", "quarantine")
     return {name: [due and stamp(due), why] for name, due, why in rows}
 

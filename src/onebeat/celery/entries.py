@@ -1,0 +1,194 @@
+"""A task's row as an entry of Celery's beat: what hooks are handed, and what classic mode runs on."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, ClassVar
+
+from celery import current_app, schedules
+from celery.beat import ScheduleEntry
+from kombu.utils.json import loads
+
+from onebeat.core import clock
+from onebeat.core.headers import NAME_HEADER, free
+from onebeat.core.recurrence import Cron, Recurrence
+from onebeat.dispatch.celery.schedules import NEVER_CHECK_TIMEOUT
+from onebeat.importing import celery_entries
+from onebeat.models import PeriodicTask
+from onebeat.models.instants import from_utc, to_utc
+
+#: Seconds until a disabled task is looked at again.
+_DISABLED = 5.0
+#: Its published types say less than entries may hold.
+_ScheduleEntry: Any = ScheduleEntry
+
+
+class RuleSchedule(schedules.BaseSchedule):
+    """A rule that Celery's own schedules cannot express (`L`, `mon#2`), in Celery's manner."""
+
+    def __init__(self, rule: Recurrence, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rule = rule
+
+    def remaining_estimate(self, last_run_at: datetime) -> Any:
+        """Time left until the run after `last_run_at`; None if there is none."""
+        due = self.rule.after(to_utc(last_run_at))
+        return None if due is None else due - clock.host_now()
+
+    def is_due(self, last_run_at: datetime) -> Any:
+        """`(is_due, seconds until it is worth asking again)`."""
+        left, following = self.remaining_estimate(last_run_at), self.remaining_estimate(clock.host_now())
+        due = left is not None and left.total_seconds() <= 0
+        wait = following if due else left
+        return schedules.schedstate(due, NEVER_CHECK_TIMEOUT if wait is None else wait.total_seconds())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, RuleSchedule) and self.rule == other.rule
+
+    def __hash__(self) -> int:
+        return hash(self.rule)
+
+
+class ModelEntry(_ScheduleEntry):  # type: ignore[misc]
+    """An entry made from a task's row. Asking it changes nothing; `save` writes the run state."""
+
+    model_schedules: ClassVar[tuple[tuple[Any, Any, str], ...]] = celery_entries.KINDS
+    save_fields: ClassVar[list[str]] = ["last_run_at", "total_run_count", "no_changes"]
+
+    def __init__(self, model: Any, app: Any = None) -> None:
+        """Raises what a row that cannot be read raises."""
+        self.app = app or current_app._get_current_object()  # type: ignore[attr-defined]
+        self.model = model
+        self.name = model.name
+        self.task = model.task
+        self.schedule = _schedule(model)
+        self.args = loads(model.args or "[]")
+        self.kwargs = loads(model.kwargs or "{}")
+        self.options = _options(model)
+        self.total_run_count = model.total_run_count
+        self.last_run_at = self._last_run_at()
+
+    def _last_run_at(self) -> datetime:
+        model = self.model
+        if model.last_run_at:
+            return to_utc(model.last_run_at)
+        if start := getattr(model, "start_time", None):
+            # So that the first run is the first match at or after the start.
+            return to_utc(start) - getattr(self.schedule, "run_every", timedelta(0))
+        changed = getattr(model, "date_changed", None)
+        return to_utc(changed) if changed else self._default_now()
+
+    def is_due(self) -> Any:
+        """`(is_due, seconds until it is worth asking again)`. Writes nothing."""
+        model, now = self.model, clock.host_now()
+        if not model.enabled:
+            return schedules.schedstate(False, _DISABLED)
+        start, end = getattr(model, "start_time", None), getattr(model, "expires", None)
+        if start and to_utc(start) > now:
+            return schedules.schedstate(False, (to_utc(start) - now).total_seconds())
+        if (end and to_utc(end) < now) or (model.one_off and model.total_run_count > 0):
+            return schedules.schedstate(False, NEVER_CHECK_TIMEOUT)
+        return self.schedule.is_due(self.last_run_at)
+
+    def default_now(self) -> datetime:
+        """The present instant."""
+        return self._default_now()
+
+    def _default_now(self) -> datetime:
+        return clock.host_now()
+
+    def __next__(self) -> ModelEntry:
+        self.model.last_run_at = from_utc(to_utc(self._default_now()))
+        self.model.total_run_count += 1
+        self.model.no_changes = True
+        return self.__class__(self.model, app=self.app)
+
+    next = __next__
+
+    def save(self) -> None:
+        """Write the run state into the row as it is now; a one-off that has run is disabled."""
+        row = type(self.model)._default_manager.get(pk=self.model.pk)
+        for name in self.save_fields:
+            setattr(row, name, getattr(self.model, name, None))
+        written = list(self.save_fields)
+        if row.one_off and row.total_run_count > 0:
+            row.enabled = False
+            written.append("enabled")
+        # Not the whole row: it may be edited at this moment.
+        row.save(update_fields={field.name for field in row._meta.concrete_fields} & set(written))
+
+    def _disable(self, model: Any) -> None:
+        model.no_changes = True
+        model.enabled = self.model.enabled = False
+        model.save()
+
+    @classmethod
+    def to_model_schedule(cls, schedule: Any) -> tuple[Any, str]:
+        """The row for a Celery schedule, and the name of the task's field for it. Raises `ValidationError`."""
+        schedule, model, field = celery_entries.kind_of(schedule, cls.model_schedules)
+        return model.from_schedule(schedule), field
+
+    @classmethod
+    def from_entry(cls, name: str, app: Any = None, **entry: Any) -> ModelEntry:
+        """Store an entry of CELERY_BEAT_SCHEDULE as the task of that name.
+
+        Raises `ValidationError` naming each key, option or value that has no place in a task.
+        """
+        return cls(store_entry(name, cls._unpack_fields(**entry)), app=app)
+
+    @classmethod
+    def _unpack_fields(cls, schedule: Any = None, options: Any = None, **entry: Any) -> dict[str, Any]:
+        fields = {
+            **dict.fromkeys(field for _, _, field in cls.model_schedules),
+            **cls._unpack_options(**(options or {})),
+            **celery_entries.message(**entry),
+        }
+        # Last: nothing is made for an entry that is refused.
+        row, field = cls.to_model_schedule(schedule)
+        fields[field] = row
+        if field == "clocked":
+            fields["one_off"] = True
+        return fields
+
+    @classmethod
+    def _unpack_options(cls, **options: Any) -> dict[str, Any]:
+        return celery_entries.options(options)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.name} {self.task}(*{self.args}, **{self.kwargs}) {self.schedule}>"
+
+
+def store_entry(name: str, fields: dict[str, Any]) -> PeriodicTask:
+    """Make the task `name` or bring it to these fields, and leave it alone if it has them.
+
+    Raises `ValidationError` naming what is wrong.
+    """
+    PeriodicTask(name=name, **fields).clean_fields()
+    row = PeriodicTask.objects.filter(name=name).first()
+    if row is not None and row.clocked_id is not None and fields.get("clocked") is None:
+        # It was one-off because it was clocked, and the schedule that it has now would run once.
+        fields = {"one_off": False, **fields}
+    if row is None or any(getattr(row, key) != value for key, value in fields.items()):
+        row = PeriodicTask.objects.update_or_create(name=name, defaults=fields)[0]
+    return row
+
+
+def _schedule(model: Any) -> Any:
+    try:
+        schedule = model.schedule
+    except (schedules.ParseException, ValueError):
+        if not getattr(model, "crontab", None):
+            raise
+        return RuleSchedule(Cron(*model.crontab.value()))
+    if schedule is None:
+        raise ValueError("it has no schedule")
+    return schedule
+
+
+def _options(model: Any) -> dict[str, Any]:
+    names = ("queue", "exchange", "routing_key", "priority")
+    options = {name: getattr(model, name, None) for name in names}
+    options["expires"] = getattr(model, "expires_", None)
+    kept = {name: value for name, value in options.items() if value is not None and value != ""}
+    kept["headers"] = {**free(loads(getattr(model, "headers", None) or "{}")), NAME_HEADER: model.name}
+    return kept

@@ -1,0 +1,30 @@
+"""Which attempt of which occurrence a message is."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from onebeat.core.headers import DUE_HEADER, OCCURRENCE_HEADER, RUN_HEADER
+from onebeat.store.attempts import Attempt
+
+
+def of(message: Any) -> Attempt | None:
+    """The attempt that a message is; None if no scheduler of onebeat sent it, and for an eager run.
+
+    `message`: its headers, or a task's request; anything with `get`. A retry carries the headers of its first attempt.
+    Celery gives them to no other task, but a person may hand them on (tenants, tracers): what a task calls has another
+    root, and what replaces it says so.
+    """
+    key = message.get(OCCURRENCE_HEADER)
+    if key is None or message.get("is_eager") or message.get("replaced_task_nesting"):
+        return None
+    root = message.get("root_id")
+    if root is not None and root != message.get("id"):
+        return None
+    try:
+        due_at = datetime.fromisoformat(message.get(DUE_HEADER))
+        attempt = Attempt(int(key), due_at, int(message.get(RUN_HEADER) or 0), int(message.get("retries") or 0))
+    except (TypeError, ValueError):
+        return None
+    return attempt if due_at.tzinfo is not None else None

@@ -1,0 +1,1 @@
+"""Integrations, each a room of its own that is imported only where it is used."""

@@ -1,0 +1,258 @@
+"""What the database's own catalog says: who refers to a table, which unique keys a column is part of, what was added.
+
+Read from the catalog and not from Django's models, because a database also has tables that Django does not know.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from django.apps.registry import Apps
+from django.db import connections, models
+
+from onebeat.db import expressions
+
+
+@dataclass(frozen=True, slots=True)
+class UniqueKey:
+    """A unique key of a table: its parts as SQL, and the condition (SQL) under which it holds; empty for always."""
+
+    parts: tuple[str, ...]
+    condition: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A column, of any table, that holds primary keys of ours."""
+
+    #: As SQL, quoted, with its schema if it needs one.
+    table: str
+    column: str
+    #: The unique keys that the column is part of.
+    keys: tuple[UniqueKey, ...] = ()
+    #: The column is part of the table's primary key: its rows are parts of ours (Django's multi-table children).
+    identity: bool = False
+    #: Of a generic foreign key: the column that says which table is meant, what it says for ours, and whether the key
+    #: is kept as text.
+    kind_column: str = ""
+    kinds: tuple[int, ...] = ()
+    as_text: bool = False
+
+    @property
+    def name(self) -> str:
+        """For people and for the record."""
+        return f"{self.table}.{self.column}".replace('"', "").replace("`", "")
+
+
+def references(using: str, table: str, pk: str, registries: Iterable[Apps] = ()) -> list[Reference]:
+    """Every column that refers to `table`.`pk`: by the catalog, and by models whose key has no constraint in it."""
+    vendor = connections[using].vendor
+    found = {"postgresql": _postgresql, "mysql": _mysql, "sqlite": _sqlite}[vendor](using, table, pk)
+    known = {(one.table, one.column) for one in found}
+    for other, column in sorted(_unconstrained(using, table, registries)):
+        if (expressions.quoted(using, other), column) not in known:
+            keys, identity = _keys(using, other, column)
+            found.append(Reference(expressions.quoted(using, other), column, keys, identity))
+    return found
+
+
+def generic_references(using: str, table: str, registry: Apps) -> list[Reference]:
+    """Every column that refers to `table` by one of Django's generic foreign keys, which only its models know of."""
+    models_of_ours = [model._meta for model in registry.get_models() if model._meta.db_table == table]
+    types = "django_content_type"
+    if not models_of_ours or not registry.is_installed("django.contrib.contenttypes") or not exists(using, types):
+        return []
+    from django.contrib.contenttypes.fields import GenericForeignKey
+
+    meta = models_of_ours[0]
+    sql = f"SELECT id FROM {expressions.quoted(using, types)} WHERE app_label = %s AND model = %s"
+    kinds = tuple(int(key) for (key,) in _rows(using, sql, meta.app_label, meta.model_name))
+    found = []
+    for model in registry.get_models() if kinds else ():
+        for field in model._meta.private_fields:
+            if isinstance(field, GenericForeignKey) and field.model is model and not model._meta.proxy:
+                kind: Any = model._meta.get_field(field.ct_field)
+                key: Any = model._meta.get_field(field.fk_field)
+                other = model._meta.db_table
+                if exists(using, other, key.column) and exists(using, other, kind.column):
+                    keys, _ = _keys(using, other, key.column)
+                    as_text = not isinstance(key, models.IntegerField)
+                    found.append(
+                        Reference(
+                            expressions.quoted(using, other), key.column, keys, False, kind.column, kinds, as_text
+                        )
+                    )
+    return found
+
+
+def exists(using: str, table: str, column: str = "") -> bool:
+    """Whether there is a table (not a view) of this name, with this column if one is named."""
+    link = connections[using]
+    with link.cursor() as cursor:
+        tables = {one.name for one in link.introspection.get_table_list(cursor) if one.type in ("t", "p")}
+        if table not in tables or not column:
+            return table in tables
+        return column in {one.name for one in link.introspection.get_table_description(cursor, table)}
+
+
+def misfits(using: str, model: type[models.Model]) -> list[str]:
+    """What was done to a model's table that its inserts cannot live with, one line each."""
+    link, table = connections[using], model._meta.db_table
+    with link.cursor() as cursor:
+        there: dict[str, Any] = {one.name: one for one in link.introspection.get_table_description(cursor, table)}
+    ours = {field.column for field in model._meta.local_concrete_fields}
+    made = _made_by_the_server(using, table)
+    lines = [
+        f"{table}.{name} is NOT NULL without a default, and nothing here would fill it: give it a default, let it be "
+        "NULL, or drop it"
+        for name, column in there.items()
+        if name not in ours | made and not column.null_ok and column.default is None
+    ]
+    return lines + [f"{table}.{name} is not there, although the migrations say so" for name in ours - there.keys()]
+
+
+def _made_by_the_server(using: str, table: str) -> set[str]:
+    """Columns that the server computes or counts itself."""
+    if connections[using].vendor == "mysql":
+        sql = (
+            "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = %s "
+            "AND (extra LIKE '%%GENERATED' OR extra LIKE '%%auto_increment%%')"
+        )
+    elif connections[using].vendor == "postgresql":
+        sql = "SELECT attname FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0 AND attidentity <> ''"
+        table = expressions.quoted(using, table)
+    else:
+        return set()
+    return {str(name) for (name,) in _rows(using, sql, table)}
+
+
+def _rows(using: str, sql: str, *params: Any) -> list[tuple[Any, ...]]:
+    with connections[using].cursor() as cursor:
+        cursor.execute(sql, params)
+        return [tuple(row) for row in cursor.fetchall()]
+
+
+def _unconstrained(using: str, table: str, registries: Iterable[Apps]) -> set[tuple[str, str]]:
+    """Columns that Django's models call foreign keys to `table`; `db_constraint=False` hides them from the catalog."""
+    found: set[tuple[str, str]] = set()
+    for registry in registries:
+        for model in registry.get_models(include_auto_created=True):
+            for field in model._meta.local_concrete_fields:
+                target = field.related_model if field.is_relation else None
+                if isinstance(target, type) and issubclass(target, models.Model) and target._meta.db_table == table:
+                    found.add((model._meta.db_table, str(field.column)))
+    return {one for one in found if exists(using, *one)}
+
+
+def _keys(using: str, table: str, column: str) -> tuple[tuple[UniqueKey, ...], bool]:
+    """The unique keys that a column of a table of Django's is part of, and whether the primary key is one of them."""
+    vendor = connections[using].vendor
+    if vendor == "postgresql":
+        return _postgresql_keys(using, expressions.quoted(using, table), column)
+    if vendor == "mysql":
+        return _mysql_keys(using, "", table, column)
+    return _sqlite_keys(using, table, column)
+
+
+# -- PostgreSQL ----------------------------------------------------------------------------------------------------
+
+
+def _postgresql(using: str, table: str, pk: str) -> list[Reference]:
+    # Of a partitioned table the root alone: its partitions follow.
+    sql = """
+        SELECT DISTINCT c.conrelid::regclass::text, a.attname::text
+        FROM pg_constraint c
+        JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attnum = c.conkey[1]
+        JOIN pg_attribute b ON b.attrelid = c.confrelid AND b.attnum = c.confkey[1]
+        WHERE c.contype = 'f' AND c.conparentid = 0 AND cardinality(c.conkey) = 1
+          AND c.confrelid = to_regclass(%s) AND b.attname = %s
+        ORDER BY 1, 2
+    """
+    found = []
+    for other, column in _rows(using, sql, expressions.quoted(using, table), pk):
+        name = other if other.startswith('"') or "." in other else expressions.quoted(using, other)
+        found.append(Reference(name, column, *_postgresql_keys(using, name, column)))
+    return found
+
+
+def _postgresql_keys(using: str, table: str, column: str) -> tuple[tuple[UniqueKey, ...], bool]:
+    sql = """
+        SELECT i.indisprimary, coalesce(pg_get_expr(i.indpred, i.indrelid), ''),
+               ARRAY(SELECT pg_get_indexdef(i.indexrelid, k, true) FROM generate_series(1, i.indnkeyatts) k)
+        FROM pg_index i JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attname = %s
+        WHERE i.indrelid = to_regclass(%s) AND i.indisunique AND a.attnum = ANY (i.indkey)
+    """
+    rows = _rows(using, sql, column, table)
+    plain = expressions.quoted(using, column)
+    keys = [
+        UniqueKey(tuple(plain if part in (column, plain) else part for part in parts), condition)
+        for _, condition, parts in rows
+    ]
+    return tuple(keys), any(primary for primary, *_ in rows)
+
+
+# -- MySQL, MariaDB ------------------------------------------------------------------------------------------------
+
+
+def _mysql(using: str, table: str, pk: str) -> list[Reference]:
+    sql = """
+        SELECT DISTINCT table_schema, table_name, column_name, DATABASE()
+        FROM information_schema.key_column_usage
+        WHERE referenced_table_schema = DATABASE() AND referenced_table_name = %s AND referenced_column_name = %s
+        ORDER BY 1, 2, 3
+    """
+    found = []
+    for schema, other, column, here in _rows(using, sql, table, pk):
+        name = expressions.quoted(using, other) if schema == here else ".".join(
+            expressions.quoted(using, part) for part in (schema, other)
+        )  # fmt: skip
+        found.append(Reference(name, column, *_mysql_keys(using, schema, other, column)))
+    return found
+
+
+def _mysql_keys(using: str, schema: str, table: str, column: str) -> tuple[tuple[UniqueKey, ...], bool]:
+    sql = """
+        SELECT index_name, column_name FROM information_schema.statistics
+        WHERE table_schema = COALESCE(NULLIF(%s, ''), DATABASE()) AND table_name = %s AND non_unique = 0
+        ORDER BY index_name, seq_in_index
+    """
+    return _grouped(using, _rows(using, sql, schema, table), column)
+
+
+def _grouped(using: str, rows: Iterable[tuple[Any, ...]], column: str) -> tuple[tuple[UniqueKey, ...], bool]:
+    """Unique keys from (index, column) rows; the primary key's index is called PRIMARY."""
+    parts: defaultdict[str, list[str]] = defaultdict(list)
+    for index, part in rows:
+        parts[index].append(str(part))
+    mine = {index: columns for index, columns in parts.items() if column in columns}
+    keys = [UniqueKey(tuple(expressions.quoted(using, one) for one in columns)) for columns in mine.values()]
+    return tuple(keys), "PRIMARY" in mine
+
+
+# -- SQLite --------------------------------------------------------------------------------------------------------
+
+
+def _sqlite(using: str, table: str, pk: str) -> list[Reference]:
+    sql = """
+        SELECT DISTINCT m.name, f."from" FROM sqlite_master m, pragma_foreign_key_list(m.name) f
+        WHERE m.type = 'table' AND lower(f."table") = lower(%s) AND lower(coalesce(f."to", %s)) = lower(%s)
+        ORDER BY 1, 2
+    """
+    return [
+        Reference(expressions.quoted(using, other), column, *_sqlite_keys(using, other, column))
+        for other, column in _rows(using, sql, table, pk, pk)
+    ]
+
+
+def _sqlite_keys(using: str, table: str, column: str) -> tuple[tuple[UniqueKey, ...], bool]:
+    # An INTEGER PRIMARY KEY has no index. A partial index is left to the database itself: all is one transaction.
+    sql = """
+        SELECT 'PRIMARY', name FROM pragma_table_info(%s) WHERE pk > 0
+        UNION ALL
+        SELECT l.name, i.name FROM pragma_index_list(%s) l, pragma_index_info(l.name) i
+        WHERE l."unique" AND NOT l.partial AND l.origin <> 'pk'
+    """
+    return _grouped(using, _rows(using, sql, table, table), column)

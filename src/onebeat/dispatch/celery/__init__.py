@@ -1,0 +1,1 @@
+"""Celery as the dispatcher: its app, its schedule objects, and publishing through it."""

@@ -1,0 +1,92 @@
+"""Hints that something changed: written in the user's transaction, never updated, read by the engine alone.
+
+Nothing here waits for anybody: two open transactions insert two rows.
+
+Before our tables are there the scheduler at work is django-celery-beat's. It looks at one row, which is moved for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Any
+
+from django.apps import apps
+from django.core.exceptions import EmptyResultSet
+from django.db import connections, models
+
+from onebeat.db import database_clock, expressions, schema, utc_columns
+
+TABLE = "onebeat_change"
+#: Made by the migration that adds the column `off`, after it: a project's own migration may run just before.
+_AFTER_OFF = "onebeat_outage"
+
+
+def changed(using: str, kind: str, refs: Iterable[Any], *, off: bool = False) -> None:
+    """Say that the rows of `kind` with these primary keys changed, at the database's present instant.
+
+    `off`: the change leaves these tasks disabled.
+    """
+    keys = sorted({key for key in refs if key is not None})
+    if keys and not schema.there(using, TABLE):
+        _tell_the_old_beat(using)
+        return
+    now, params = database_clock.clock_sql(using)
+    columns, more = _columns(using, off)
+    into = f"INSERT INTO {expressions.quoted(using, TABLE)} ({columns}) "
+    with connections[using].cursor() as cursor:
+        if len(keys) > 50 and connections[using].vendor == "postgresql":  # one parameter for all
+            cursor.execute(
+                f"{into}SELECT %s, key, {now}{more} FROM unnest(%s::bigint[]) AS v(key)", [kind, *params, keys]
+            )
+            return
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            values = ", ".join([f"(%s, %s, {now}{more})"] * len(part))
+            cursor.execute(
+                f"{into}VALUES {values}",
+                [value for key in part for value in (kind, key, *params)],
+            )
+
+
+def changed_where(
+    using: str, kind: str, rows: models.QuerySet[Any, Any], at: datetime | None = None, *, off: bool = False
+) -> None:
+    """Say that every row of a queryset changed, without bringing its keys here; `at` defaults to the present
+    instant.
+    """
+    if not schema.there(using, TABLE):
+        _tell_the_old_beat(using)
+        return
+    now, params = database_clock.clock_sql(using)
+    if at is not None:
+        now, params = "%s", [utc_columns.to_column(connections[using].vendor, at)]
+    try:
+        sql, where = rows.order_by().values_list("pk").query.get_compiler(using).as_sql()
+    except EmptyResultSet:  # `none()`, or a filter that Django knows to match nothing
+        return
+    columns, more = _columns(using, off)
+    with connections[using].cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {expressions.quoted(using, TABLE)} ({columns}) "
+            f"SELECT %s, changed.*, {now}{more} FROM ({sql}) AS changed",
+            [kind, *params, *where],
+        )
+
+
+def _columns(using: str, off: bool) -> tuple[str, str]:
+    """The columns to name, and the SQL that adds the last one's value. Without `off` the database's default does."""
+    if not off or not schema.there(using, _AFTER_OFF):
+        return expressions.quoted(using, "kind", "ref", "at"), ""
+    return expressions.quoted(using, "kind", "ref", "at", "off"), ", TRUE"
+
+
+def deleted(using: str) -> None:
+    """Say that rows were deleted. The engine sees that by itself."""
+    if not schema.there(using, TABLE):
+        _tell_the_old_beat(using)
+
+
+def _tell_the_old_beat(using: str) -> None:
+    tasks: Any = apps.get_model(schema.LABEL, "PeriodicTasks")
+    tasks.update_changed(using=using)

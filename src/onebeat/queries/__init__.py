@@ -1,0 +1,1 @@
+"""What people want to know, answered as values. Nothing here writes or prints."""

@@ -1,0 +1,40 @@
+"""The signals of `onebeat.signals`, and counts of the same, told by whoever writes the row that they are about."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime
+
+from onebeat import signals
+from onebeat.models import Occurrence, PeriodicTask
+from onebeat.store import counters
+
+
+def sent(
+    using: str, task: int, name: str, due_at: datetime, run: int, occurrence: int, celery_task_id: uuid.UUID
+) -> None:
+    """The broker has a message."""
+    told = {"due_at": due_at, "run": run, "occurrence_id": occurrence, "celery_task_id": celery_task_id}
+    signals.tell(signals.task_sent, Occurrence, using, task=name, task_id=task, **told)
+
+
+def skipped(
+    using: str,
+    task: int,
+    name: str,
+    due_at: datetime,
+    reason: str,
+    detail: str,
+    *,
+    run: int = 0,
+    through: datetime | None = None,
+) -> None:
+    """A nominal time, or a range of them, is not sent."""
+    counters.add(using, reason)
+    told = {"due_at": due_at, "through": through, "run": run, "reason": reason, "detail": detail}
+    signals.tell(signals.occurrence_skipped, Occurrence, using, task=name, task_id=task, **told)
+
+
+def quarantined(using: str, task: int, name: str, reason: str) -> None:
+    """A task is set aside."""
+    signals.tell(signals.task_quarantined, PeriodicTask, using, task=name, task_id=task, reason=reason)

@@ -1,0 +1,113 @@
+"""Recovery: occurrences whose scheduler was lost are claimed again, decided again, and published under the same id."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import datetime
+
+from django.db.models import F
+from django.db.models.functions import Least
+
+from onebeat.core import catchup
+from onebeat.db import database_clock, transactions
+from onebeat.db.reads import among
+from onebeat.models import Occurrence
+from onebeat.store import claim_context, definitions, events, manual_runs, task_states
+from onebeat.store.claims import Batch, Terms
+from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.occurrences import Claimed
+from onebeat.store.task_states import State
+
+#: Where the count of claims ends: a broker that refuses for hours must not overflow its column.
+_MANY = 32_000
+
+
+def reclaim(using: str, terms: Terms) -> Batch:
+    """Claim occurrences past their lease. Each is decided again first: what happened meanwhile may have settled it."""
+    with transactions.short_transaction(using):
+        now = database_clock.now(using)
+        batch = Batch(secrets.randbits(62), now)
+        rows = list(
+            Occurrence.objects.using(using)
+            .select_for_update(skip_locked=True)
+            .filter(lease_until__lte=now, state=Occurrence.State.CLAIMED)
+            .order_by("lease_until")[: terms.limit]
+        )
+        batch.more = len(rows) == terms.limit
+        if not rows:
+            return batch
+        tasks = {row.task_id for row in rows}
+        found, planned = definitions.fetch(using, tasks), task_states.read(using, tasks)
+        around = claim_context.claim_context(using, planned.values(), found, now, terms.missed_before(now))
+        keep: list[int] = []
+        for row in rows:
+            definition = found.get(row.task_id)
+            verdict = (
+                manual_runs.refusal(definition)
+                if row.run
+                else _settled(definition, planned.get(row.task_id), row, around)
+            )
+            if verdict or definition is None:
+                _skip(using, row, *(verdict or ("cancelled", "the task is gone")))
+                continue
+            keep.append(row.pk)
+            batch.occurrences.append(
+                Claimed(row.pk, definition, row.due_at, row.run, row.celery_task_id, row.claims + 1)
+            )
+        batch.occurrences.sort(key=lambda one: (one.due_at, one.id))
+        Occurrence.objects.using(using).filter(among(using, "pk", keep)).update(
+            claim=batch.token,
+            lease_until=now + terms.lease,
+            claims=Least(F("claims"), _MANY) + 1,
+            beat=terms.beat,
+        )
+    return batch
+
+
+def _settled(
+    definition: Definition | None, state: State | None, row: Occurrence, around: claim_context.ClaimContext
+) -> tuple[str, str] | None:
+    """Why a lost occurrence is not sent any more, as (reason, detail); None: it is sent."""
+    if definition is None:
+        return "cancelled", "the task is gone"
+    if not definition.enabled:
+        return "disabled", ""
+    try:
+        recurrence = definition.check(state.anchor if state else row.due_at)
+    except BadDefinition as bad:
+        return "quarantined", str(bad)
+    reason = catchup.superseded(
+        recurrence,
+        row.due_at,
+        around.now,
+        around.policy(definition),
+        missed_before=around.missed_before,
+        expires=definition.ends(),
+        one_off=definition.one_off,
+    )
+    # The later ones have waited for the run that was open: it is the one that is sent.
+    awaited = definition.policy.overlap == "skip" and state is not None and state.running == row.pk
+    if reason == catchup.COALESCED and (awaited or not _followed(state, row.due_at, around.now)):
+        reason = None
+    if reason is None and state is not None and state.running != row.pk:
+        running = around.running(definition, state)
+        if running is not None and running.due_at > row.due_at:
+            return catchup.OVERLAP, f"with {running.due_at.isoformat()}"
+    if reason == catchup.PAUSED:
+        return reason, around.paused(definition)
+    return (reason, "decided again after its scheduler was lost") if reason else None
+
+
+def _followed(state: State | None, due_at: datetime, now: datetime) -> bool:
+    """Whether a later time of this task has had its turn or has it now. After an edit the new rule alone does not
+    tell."""
+    if state is None:
+        return False
+    return bool((state.water_mark and state.water_mark > due_at) or (state.due_at and state.due_at <= now))
+
+
+def _skip(using: str, row: Occurrence, reason: str, detail: str) -> None:
+    Occurrence.objects.using(using).filter(pk=row.pk).update(
+        state=Occurrence.State.SKIPPED, reason=reason, detail=detail, claim=None, lease_until=None
+    )
+    events.skipped(using, row.task_id, row.task_name, row.due_at, reason, detail, run=row.run)

@@ -1,0 +1,89 @@
+"""Which schedulers are at work, and since when at least one of them has been able to send without a break."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from importlib.metadata import version
+
+from django.db.models import Max, Min
+
+from onebeat.core import clock
+from onebeat.db import database_clock
+from onebeat.models import Beat
+from onebeat.models.instants import DatabaseNow
+
+#: What the version of a scheduler that does not run the engine ends with.
+CLASSIC = " classic"
+
+
+def register(using: str, kind: str = "") -> int:
+    """Add a row for this process and return its key."""
+    now = database_clock.now(using)
+    row = Beat(
+        host=socket.gethostname()[:255],
+        pid=os.getpid(),
+        version=version("onebeat") + kind,
+        started_at=now,
+        seen_at=now,
+    )
+    row.save(using=using)
+    return row.pk
+
+
+def report(
+    using: str,
+    pk: int,
+    *,
+    able_since: datetime | None,
+    lag: timedelta,
+    failed: int = 0,
+    tally: Mapping[str, int] | None = None,
+) -> bool:
+    """Say that this scheduler is at work. `able_since`: since when it could send; None while its broker is away.
+    `failed`: how many messages it could not hand over so far. `tally`: what it has sent and skipped so far.
+
+    Returns False when its row is gone.
+    """
+    skew = clock.host_now() - database_clock.now(using)
+    done = (
+        Beat.objects.using(using)
+        .filter(pk=pk)
+        .update(
+            seen_at=DatabaseNow(),
+            able_since=able_since,
+            failed=failed,
+            tally=json.dumps(tally or {}),
+            **({} if able_since is None else {"able_until": DatabaseNow()}),
+            lag_ms=max(0, round(lag.total_seconds() * 1000)),
+            skew_ms=round(skew.total_seconds() * 1000),
+        )
+    )
+    return done > 0
+
+
+def able_since(using: str, now: datetime, away: timedelta, *, besides: int | None = None) -> datetime | None:
+    """Since when some scheduler has been able to send; None when none is. Schedulers not seen for `away` do not
+    count, nor does the one whose key is `besides`.
+    """
+    rows = Beat.objects.using(using).filter(seen_at__gt=now - away, stopped_at=None)
+    if besides is not None:
+        rows = rows.exclude(pk=besides)
+    since: datetime | None = rows.aggregate(since=Min("able_since"))["since"]
+    return since
+
+
+def last_seen(using: str) -> datetime | None:
+    """When a scheduler that has not stopped was last seen; None when there is none."""
+    seen: datetime | None = Beat.objects.using(using).filter(stopped_at=None).aggregate(seen=Max("seen_at"))["seen"]
+    return seen
+
+
+def stop(using: str, pk: int) -> None:
+    """Say that this scheduler has stopped."""
+    rows = Beat.objects.using(using).filter(pk=pk)
+    rows.filter(able_since__isnull=False).update(able_until=DatabaseNow())
+    rows.update(stopped_at=DatabaseNow(), able_since=None)

@@ -1,0 +1,74 @@
+"""Settle: record what became of a claim, only where the claim is still ours."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+from typing import Any
+
+from django.db import connections, models
+from django.db.models import F
+
+from onebeat import signals
+from onebeat.db import database_clock
+from onebeat.db.reads import among, among_sql
+from onebeat.models import Occurrence
+from onebeat.models.instants import DatabaseNow
+from onebeat.store import counters, events
+from onebeat.store.occurrences import TABLE, Claimed
+
+
+def still_mine(using: str, token: int, ids: Iterable[int]) -> set[int]:
+    """Which of these occurrences may still be published under this claim, asked of the database's clock."""
+    clock, told = database_clock.clock_sql(using)
+    where, params = _mine(using, token, ids)
+    with connections[using].cursor() as cursor:
+        cursor.execute(f"SELECT id FROM {TABLE} WHERE {where} AND lease_until > {clock}", [*params, *told])
+        return {row[0] for row in cursor.fetchall()}
+
+
+def sent(using: str, token: int, ids: Iterable[int]) -> int:
+    """The broker has these. Returns how many were still ours to record."""
+    clock, told = database_clock.clock_sql(using)
+    where, params = _mine(using, token, ids)
+    what = f"state = '{Occurrence.State.SENT.value}', sent_at = {clock}, claim = NULL, lease_until = NULL"
+    with connections[using].cursor() as cursor:
+        cursor.execute(f"UPDATE {TABLE} SET {what} WHERE {where}", [*told, *params])
+        return int(cursor.rowcount)
+
+
+def tell(using: str, those: Collection[Claimed]) -> None:
+    """Count them as sent, and tell those who listen."""
+    counters.add(using, counters.SENT, len(those))
+    if not signals.task_sent.has_listeners(Occurrence):
+        return
+    for one in those:
+        events.sent(using, one.task.id, one.task.name, one.due_at, one.run, one.id, one.celery_task_id)
+
+
+def refused(using: str, token: int, pk: int, detail: str) -> None:
+    """This one can't be sent as it is: set aside with its reason."""
+    _held(using, token, [pk]).update(
+        state=Occurrence.State.SKIPPED, reason="refused", detail=detail, claim=None, lease_until=None
+    )
+
+
+def postpone(using: str, token: int, pk: int, until: datetime) -> None:
+    """Give this one back, but not before `until`."""
+    _held(using, token, [pk]).update(lease_until=until, claims=F("claims") - 1)
+
+
+def release(using: str, token: int, ids: Iterable[int]) -> int:
+    """Give these back: any scheduler may claim them at once. A claim that was given back does not count as one."""
+    return _held(using, token, ids).update(lease_until=DatabaseNow(), claims=F("claims") - 1)
+
+
+def _mine(using: str, token: int, ids: Iterable[int]) -> tuple[str, list[Any]]:
+    """`_held` as SQL with its parameters, for what is asked at every flush."""
+    where, keys = among_sql(using, "id", ids)
+    return f"{where} AND claim = %s AND state = '{Occurrence.State.CLAIMED.value}'", [*keys, token]
+
+
+def _held(using: str, token: int, ids: Iterable[int]) -> models.QuerySet[Occurrence, Any]:
+    rows = Occurrence.objects.using(using).filter(among(using, "pk", ids))
+    return rows.filter(claim=token, state=Occurrence.State.CLAIMED)

@@ -1,0 +1,208 @@
+"""`TaskState` rows as the engine reads and writes them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from operator import attrgetter
+from typing import Any
+
+from django.db import connections
+from django.db.models import F, QuerySet
+from django.db.models.sql.datastructures import BaseTable
+
+from onebeat.db import upserts, utc_columns
+from onebeat.db.reads import among, array, plain, prepared
+from onebeat.models import TaskState
+from onebeat.store.definitions import COPIED
+
+TABLE = "onebeat_taskstate"
+_OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine", "since", "running")
+#: Of these, what moving on to the next time leaves alone.
+_KEPT = ("anchor", "since")
+_FIELDS = ("task_id", "version", *_OWN, *COPIED)
+#: PostgreSQL types for a list of values; elsewhere columns take what they are given.
+_TYPES = {
+    **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark", "since"), "timestamp"),
+    "running": "bigint",
+    "quarantine": "text",
+    **dict.fromkeys(("task_id", "version"), "bigint"),
+    **dict.fromkeys(("enabled", "one_off"), "boolean"),
+    **dict.fromkeys(("interval", "crontab", "solar", "clocked"), "integer"),
+    "rule": "text",
+    **dict.fromkeys(("clocked_time", "start_time", "expires"), "timestamptz"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One task's plan: when it is due, and the definition this was planned from."""
+
+    task: int
+    version: int
+    due_at: datetime | None
+    wake_at: datetime | None
+    anchor: datetime
+    water_mark: datetime | None
+    quarantine: str
+    #: Since when `copied` holds; None where that is not known.
+    since: datetime | None
+    #: The occurrence that the next one waits for under `overlap = skip`.
+    running: int | None
+    copied: tuple[Any, ...]
+
+    def moved(self, due_at: datetime | None, wake_at: datetime | None, water_mark: datetime | None) -> State:
+        """The same plan, waiting for another time."""
+        # Not `replace`, which takes longer than the rest of a decision.
+        return State(
+            self.task,
+            self.version,
+            due_at,
+            wake_at,
+            self.anchor,
+            water_mark,
+            self.quarantine,
+            self.since,
+            self.running,
+            self.copied,
+        )
+
+
+def _read(using: str, rows: QuerySet[TaskState]) -> list[State]:
+    return [_state(row) for row in plain(using, rows.values_list(*_FIELDS))]
+
+
+def _state(row: Sequence[Any]) -> State:
+    task, version, due_at, wake_at, anchor, mark, quarantine, since, running, *copied = row
+    utc: Any = utc_columns.from_column
+    own = utc(due_at), utc(wake_at), utc(anchor), utc(mark), quarantine, utc(since), running
+    return State(task, version, *own, tuple(copied))
+
+
+def _by_task(using: str, rows: QuerySet[TaskState]) -> dict[int, State]:
+    return {one.task: one for one in _read(using, rows)}
+
+
+def lock(using: str, ids: Iterable[int]) -> dict[int, State]:
+    """The states of these tasks, locked until the transaction ends; those that somebody else holds are left out."""
+    rows = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(among(using, "pk", ids))
+    return _by_task(using, rows.order_by("pk"))
+
+
+def lock_finished(using: str, ids: Iterable[int]) -> dict[int, State]:
+    """As `lock`, and only one-offs that have nothing left to send."""
+    keys = list(ids)
+
+    def rows() -> QuerySet[Any, Any]:
+        found = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(among(using, "pk", keys))
+        done = found.filter(one_off=True, due_at=None, quarantine="", water_mark__isnull=False)
+        return done.order_by("pk").values_list(*_FIELDS)
+
+    read = map(_state, prepared(using, "finished", [array(keys), ""], rows))
+    return {one.task: one for one in read}
+
+
+def hold(using: str, ids: Iterable[int]) -> dict[int, State]:
+    """As `lock`, and waits for a scheduler that is claiming one of them. While they are held no scheduler decides about
+    these tasks: it leaves them out and comes back.
+    """
+    # Only rows that are there: on MySQL a lock on one that is not closes the gap to every scheduler that adds a plan.
+    there = sorted(existing(using, ids))
+    rows = TaskState.objects.using(using).select_for_update().filter(pk__in=there)
+    return _by_task(using, rows.order_by("pk"))
+
+
+def lock_due(using: str, floor: datetime | None, now: datetime, limit: int) -> list[State]:
+    """The tasks whose wake time has come, oldest first, locked; those that another scheduler is claiming are left out.
+
+    `floor`: look at wake times from here on only. Index entries left behind by earlier moves would otherwise be walked
+    over each time while one long transaction keeps them alive.
+    """
+    vendor = connections[using].vendor
+
+    def rows() -> QuerySet[Any, Any]:
+        due = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(wake_at__lte=now)
+        if floor is not None:
+            due = due.filter(wake_at__gte=floor)
+        found = due.order_by("wake_at")[:limit]
+        if vendor == "mysql":
+            found.query.alias_map[TABLE] = _ByWakeTime(TABLE, TABLE)
+        return found.values_list(*_FIELDS)
+
+    values = [utc_columns.to_column(vendor, each) for each in (now, floor) if each is not None]
+    return [_state(row) for row in prepared(using, f"due {limit} {floor is None}", values, rows)]
+
+
+class _ByWakeTime(BaseTable):
+    """The table, read along its index. MySQL likes to sort a small table instead, and then locks all of it: the limit
+    comes too late, and every other scheduler finds nothing left to claim.
+    """
+
+    def as_sql(self, compiler: Any, connection: Any) -> Any:
+        sql, params = super().as_sql(compiler, connection)
+        return f"{sql} FORCE INDEX ({connection.ops.quote_name('onebeat_taskstate_wake')})", params
+
+
+def existing(using: str, ids: Iterable[int]) -> set[int]:
+    """Which of these tasks have a state."""
+    return set(TaskState.objects.using(using).filter(among(using, "pk", ids)).values_list("pk", flat=True))
+
+
+def delete(using: str, ids: Iterable[int]) -> None:
+    """Forget the plans of tasks that are gone."""
+    TaskState.objects.using(using).filter(pk__in=list(ids)).delete()
+
+
+def insert(using: str, states: Sequence[State]) -> None:
+    """Add states; one that another scheduler has just added wins."""
+    names = ["task_id", "version", *_OWN, *COPIED]
+    rows = [[state.task, state.version, *_values(using, state)] for state in states]
+    upserts.insert_or_lose(using, TABLE, {name: _TYPES[name] for name in names}, rows, ["task_id"])
+
+
+def insert_alike(using: str, copied: tuple[Any, ...], tasks: Sequence[int], anchor: datetime) -> None:
+    """Add a state that waits for nothing to each of these tasks, planned from the definition `copied`."""
+    columns = {name: _TYPES[name] for name in ("task_id", "version", *_OWN, *COPIED)}
+    values = _values(using, State(0, 0, None, None, anchor, None, "", None, None, copied))
+    upserts.insert_or_lose(using, TABLE, columns, [[task, 0, *values] for task in tasks], ["task_id"])
+
+
+def write(using: str, states: Sequence[State], *, plan: bool) -> None:
+    """Write states back, each only if its version is still the one that was read.
+
+    `plan`: also the anchor and the copied definition, which moving on does not change.
+    """
+    own = _OWN if plan else [name for name in _OWN if name not in _KEPT]
+    columns = {name: _TYPES[name] for name in (*own, *(COPIED if plan else ()))}
+    if plan:
+        rows = [[state.task, state.version, *_values(using, state)] for state in states]
+    else:
+        moving = attrgetter("task", "version", *own)
+        rows = utc_columns.to_rows(using, map(moving, states))
+    upserts.update_rows(using, TABLE, ("task_id", "version"), columns, rows, grows="version")
+
+
+def disable(using: str, tasks: Collection[int]) -> None:
+    """Note that these tasks were disabled, and nothing else about them. Their states are locked."""
+    rows = TaskState.objects.using(using).filter(among(using, "pk", tasks), enabled=True)
+    rows.update(enabled=False, version=F("version") + 1)
+
+
+def _values(using: str, state: State) -> list[Any]:
+    """The state's own values and its copies, as the database takes them: people's columns know local times."""
+    link = connections[using]
+    copied = [field.get_db_prep_save(value, link) for field, value in zip(_copied_fields(), state.copied, strict=True)]
+    return [*utc_columns.to_columns(using, [getattr(state, name) for name in _OWN]), *copied]
+
+
+@cache
+def _copied_fields() -> list[Any]:
+    return [TaskState._meta.get_field(name) for name in COPIED]
+
+
+def read(using: str, ids: Iterable[int]) -> dict[int, State]:
+    """The states of these tasks as committed, without a lock."""
+    rows = TaskState.objects.using(using).filter(among(using, "pk", ids))
+    return _by_task(using, rows)

@@ -1,0 +1,76 @@
+"""Plans are made again when the time zone data is another than they were made with: it is part of the answer."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+
+from onebeat.core import nominal_times as rules
+from onebeat.core.recurrence import tzdata_version
+from onebeat.db import database_clock, transactions
+from onebeat.models import Fact, PeriodicTask
+from onebeat.store import definitions, plans, task_states
+from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.task_states import State
+
+logger = logging.getLogger("onebeat")
+
+_FACT = "tzdata"
+
+
+class ZoneData:
+    """Looks once, when a scheduler starts, and then goes through the crontabs in portions of `size` if need be.
+
+    Two schedulers that do so at once come to the same plans. An overdue time stays: it was right when its turn came.
+    """
+
+    def __init__(self, using: str, size: int) -> None:
+        self.using = using
+        self.size = size
+        self._version = tzdata_version()
+        self._after: int | None = None
+        self._looked = False
+
+    def step(self) -> bool:
+        """Do the next portion, if there is one. Returns whether there was."""
+        if not self._looked:
+            self._looked = True
+            facts = Fact.objects.using(self.using)
+            known, new = facts.get_or_create(name=_FACT, defaults={"value": self._version})
+            if not new and known.value != self._version:
+                logger.warning("time zone data went from %s to %s: planning crontabs again", known.value, self._version)
+                self._after = 0
+        if self._after is None:
+            return False
+        self._after = self._portion(self._after)
+        if self._after is None:
+            Fact.objects.using(self.using).filter(name=_FACT).update(value=self._version)
+        return True
+
+    def _portion(self, after: int) -> int | None:
+        """Plan the crontabs of the tasks that follow `after` again. Returns the last of them; None at the end."""
+        rows = PeriodicTask._base_manager.using(self.using).filter(pk__gt=after, crontab__isnull=False)
+        ids = list(rows.order_by("pk").values_list("pk", flat=True)[: self.size])
+        if not ids:
+            return None
+        with transactions.short_transaction(self.using):
+            planned = task_states.lock(self.using, ids)
+            found = definitions.fetch(self.using, planned)
+            now = database_clock.now(self.using)
+            moved = [_again(found[task], state, now) for task, state in planned.items() if task in found]
+            task_states.write(self.using, [state for state in moved if state is not None], plan=False)
+        return ids[-1]
+
+
+def _again(definition: Definition, state: State, now: datetime) -> State | None:
+    """The state with the time that the present data give; None if nothing is to be changed."""
+    if state.due_at is None or state.due_at <= now or definition.copied() != state.copied:
+        return None
+    try:
+        recurrence = definition.check(state.anchor)
+    except BadDefinition:
+        return None
+    reference = max(now, state.water_mark) if state.water_mark else now
+    due_at = rules.first(recurrence, reference, start_time=definition.starts(), expires=definition.ends())
+    after = plans.waiting(state, definition, recurrence, due_at, now)
+    return after if after != state else None

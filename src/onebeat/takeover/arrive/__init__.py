@@ -1,0 +1,1 @@
+"""Arrive: a django-celery-beat database becomes one of onebeat's, in place."""

@@ -1,0 +1,83 @@
+"""Intervals and places of the sun that no rule can be made of: their tasks are quarantined once onebeat plans them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from django.apps.registry import Apps
+from django.db import connections
+
+from onebeat.core.recurrence import Interval, Solar
+from onebeat.db import catalog, expressions
+
+_LABEL = "django_celery_beat"
+_TASKS = f"{_LABEL}_periodictask"
+#: For each kind: the columns that are its value, and what makes a rule of them. Crontabs are read for themselves.
+_KINDS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
+    "interval": (
+        ("every", "period"),
+        lambda every, period: Interval.of(every, str(period).strip().lower(), datetime(2000, 1, 1, tzinfo=UTC)),
+    ),
+    "solar": (("event", "latitude", "longitude"), Solar),
+}
+#: How many values of a kind are named, and tasks of a value.
+_NAMED = 20
+
+
+def values(using: str, registry: Apps) -> list[dict[str, Any]]:
+    """Each value with the reason and the enabled tasks on it, some of each kind.
+
+    `registry` has the models as the tables are.
+    """
+    found: list[dict[str, Any]] = []
+    for kind, (columns, rule) in _KINDS.items():
+        try:
+            table = registry.get_model(_LABEL, f"{kind}schedule")._meta.db_table
+        except LookupError:
+            continue
+        if not catalog.exists(using, table):
+            continue
+        wrong = ((value, _wrong(rule, value)) for value in _values(using, table, columns))
+        for value, why in islice(((value, why) for value, why in wrong if why), _NAMED):
+            tasks = _tasks(using, kind, table, columns, value)
+            found.append({"kind": kind, "value": " ".join(map(str, value)), "why": why, "tasks": tasks})
+    return found
+
+
+def _wrong(rule: Callable[..., Any], value: tuple[Any, ...]) -> str:
+    try:
+        rule(*value)
+    except Exception as error:  # whatever a rule makes of values that no rule expects
+        return str(error) or repr(error)
+    return ""
+
+
+def _values(using: str, table: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+    return _rows(using, f"SELECT DISTINCT {expressions.quoted(using, *columns)} FROM {table}")
+
+
+def _tasks(using: str, kind: str, table: str, columns: tuple[str, ...], value: tuple[Any, ...]) -> list[str]:
+    same = " AND ".join(f"s.{expressions.quoted(using, name)} = %s" for name in columns)
+    sql = (
+        f"SELECT t.name FROM {_TASKS} t JOIN {table} s ON s.id = t.{kind}_id "
+        f"WHERE t.enabled = %s AND {same} ORDER BY t.name LIMIT {_NAMED}"
+    )
+    return [name for (name,) in _rows(using, sql, True, *value)]
+
+
+def _rows(using: str, sql: str, *params: Any) -> list[tuple[Any, ...]]:
+    with connections[using].cursor() as cursor:
+        cursor.execute(sql, params or None)
+        return list(cursor.fetchall())
+
+
+def lines(found: list[dict[str, Any]]) -> list[str]:
+    """The same for people."""
+    return [
+        f"{one['kind']} ({one['value']}): {one['why']}; "
+        + (f"would be quarantined: {', '.join(one['tasks'])}" if one["tasks"] else "no enabled task uses it")
+        for one in found
+    ]

@@ -1,0 +1,74 @@
+"""The unique constraints of the schedules, taken away for django-celery-beat and made again by the next `migrate`.
+
+The migrations that made them stay recorded: others of ours come after them. `manage.py migrate django_celery_beat 0019`
+takes away the engine's tables as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+from django.db import connections
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.operations import RemoveConstraint
+
+from onebeat.db import catalog
+from onebeat.takeover.arrive import adopt, constrain
+
+
+def present(using: str) -> list[str]:
+    """The kinds of schedules whose constraint is there."""
+    from django.apps import apps
+
+    found = []
+    for kind in adopt.VALUES:
+        name = apps.get_model(adopt.LABEL, f"{kind}schedule")._meta.db_table
+        if catalog.exists(using, name):
+            table = adopt.table(using, kind, apps)
+            found += [kind] if constrain.present(table, adopt.constraint(kind)) else []
+    return found
+
+
+def drop(using: str) -> list[str]:
+    """Take the constraints away. Returns the kinds that had one."""
+    kinds = present(using)
+    if not kinds:
+        return []
+    link = connections[using]
+    state = _as_it_is(MigrationLoader(link))
+    for kind in kinds:
+        before, state = state, state.clone()
+        operation = RemoveConstraint(f"{kind}schedule", adopt.constraint(kind))
+        operation.state_forwards(adopt.LABEL, state)
+        with link.schema_editor() as editor:
+            operation.database_forwards(adopt.LABEL, editor, before, state)
+    return kinds
+
+
+def restore(using: str, plan: Any = None, **kwargs: Any) -> None:
+    """Receiver of `post_migrate`: merge and constrain again where a recorded migration's constraint is gone."""
+    if plan is None:  # `flush` sends this signal too
+        return
+    there = present(using)
+    if len(there) == len(adopt.VALUES):
+        return
+    link = connections[using]
+    loader = MigrationLoader(link)
+    for operation in _recorded(loader):
+        if operation.model_name_lower.removesuffix("schedule") not in there:
+            state: Any = SimpleNamespace(apps=_as_it_is(loader).apps)
+            with link.schema_editor(atomic=False) as editor:
+                operation.database_forwards(adopt.LABEL, editor, state, state)
+
+
+def _recorded(loader: MigrationLoader) -> Iterator[adopt.MergeAndConstrain]:
+    for (label, name), migration in loader.disk_migrations.items():
+        if label == adopt.LABEL and (label, name) in loader.applied_migrations:
+            yield from (one for one in migration.operations if isinstance(one, adopt.MergeAndConstrain))
+
+
+def _as_it_is(loader: MigrationLoader) -> Any:
+    """The models as the tables are now."""
+    return loader.project_state([key for key in loader.applied_migrations if key in loader.graph.nodes])

@@ -1,0 +1,181 @@
+"""Follow-ups: a task that runs once, under a key that makes asking twice harmless."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Literal, Required, Unpack
+
+from django.db import models
+
+from onebeat.core.jsonable import NotJSON
+from onebeat.core.message_request import CeleryTask, MessageOptions, MessageRequest, message_request
+from onebeat.db import database_clock
+from onebeat.errors import KeyTaken
+from onebeat.models import PeriodicTask
+from onebeat.verbs import once_changes, once_rows, records
+from onebeat.verbs.base import do, instant, who_is
+from onebeat.verbs.links import link_to
+from onebeat.verbs.once_changes import Found, OnceState
+
+IfExists = Literal["keep", "move", "fail"]
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """What `once` found or made."""
+
+    task: PeriodicTask
+    #: Whether this call made it: True for one of any number of callers.
+    created: bool
+    #: Whether this call gave it another instant.
+    moved: bool
+    #: How it stood when this call looked: "waiting" if the run is still to come.
+    state: OnceState
+    #: The instant at which it runs or ran (UTC).
+    at: datetime
+
+    @property
+    def key(self) -> str:
+        """The key, which is the task's name."""
+        return self.task.name
+
+
+class OnceItem(MessageOptions, total=False):
+    """One item of `once_many`: the arguments of `once` by name."""
+
+    key: Required[str]
+    at: Required[datetime | timedelta]
+    task: Required[str | CeleryTask]
+    args: Sequence[Any]
+    kwargs: Mapping[str, Any]
+    for_: models.Model
+    tags: Sequence[str]
+
+
+def once(
+    key: str,
+    *,
+    at: datetime | timedelta,
+    task: str | CeleryTask,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    if_exists: IfExists = "keep",
+    for_: models.Model | None = None,
+    tags: Sequence[str] = (),
+    by: object = None,
+    using: str | None = None,
+    **options: Unpack[MessageOptions],
+) -> Once:
+    """Run a Celery task once, at an instant. The key is the name of the row: one row, however many ask for it at once.
+
+    `at`: an aware datetime, or a timedelta from the database's present instant. `task`: the Celery task or its name.
+    `args`, `kwargs`: what JSON can hold. `options`: those of `apply_async`, see `MessageOptions`. `for_`: a row of a
+    model that is `linked`: deleting it deletes this task in the same commit. `tags`: words for `pause(Tag(...))`.
+
+    If the key is taken (it stays so after the run, until the row is pruned), `if_exists` decides: "keep" changes
+    nothing, "move" gives the task this instant if it has not run yet (`.moved` tells), "fail" raises `KeyTaken`.
+
+    It joins the caller's transaction: if that rolls back nothing is sent and the key is free. Losing a race is no
+    error; inside your transaction the database's own retryable errors reach you. No `post_save` is sent. Raises
+    `ValueError` or `TypeError` naming the argument at fault.
+    """
+    _check(if_exists)
+    one = message_request(key, at, task, args, kwargs, options, tags=tags, link=link_to(for_))
+    return do(using, lambda alias: _once(alias, [one], if_exists, who_is(by))[0])
+
+
+def once_many(
+    items: Iterable[OnceItem],
+    *,
+    if_exists: IfExists = "keep",
+    by: object = None,
+    using: str | None = None,
+) -> list[Once]:
+    """`once` for many, each a dict of its arguments, in few statements and one transaction: all of them or none.
+
+    The answers are in the order of the items. Raises as `once`, naming the item.
+    """
+    _check(if_exists)
+    found = []
+    for number, item in enumerate(items):
+        options: dict[str, Any] = dict(item)
+        try:
+            given = {name: options.pop(name) for name in ("key", "at", "task")}
+            more = {name: options.pop(name, default) for name, default in (("args", ()), ("kwargs", None))}
+            tags, link = options.pop("tags", ()), link_to(options.pop("for_", None))
+            found.append(message_request(**given, **more, options=options, tags=tags, link=link))
+        except KeyError as error:
+            raise TypeError(f"items[{number}]: {error.args[0]} is missing") from None
+        except NotJSON as error:
+            raise NotJSON(f"items[{number}]: {error.path}", error.why) from error
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"items[{number}]: {error}") from error
+    return do(using, lambda alias: _once(alias, found, if_exists, who_is(by)))
+
+
+def cancel(key: str, why: str = "", *, by: object = None, using: str | None = None) -> bool:
+    """Take back a task that was to run once. Returns whether it came in time: then it will not run.
+
+    False: it has run or is being sent, or there is no task of this name. The key stays taken. Raises `ValueError` for a
+    task that runs again and again.
+    """
+
+    def work(alias: str) -> bool:
+        now, number = database_clock.now(alias), once_changes.key_of(alias, key)
+        found = None if number is None else once_changes.hold(alias, number)
+        if found is None:
+            return False
+        who = who_is(by)
+        detail = ": ".join(filter(None, [f"cancelled by {who}" if who else "cancelled", why]))
+        done = once_changes.cancel(alias, found, detail, now)
+        if done and found.state != once_changes.CANCELLED:
+            records.record(alias, "cancel", {found.task.pk: key}, who, why, found.at.isoformat(), now)
+        return done
+
+    return do(using, work)
+
+
+def _check(if_exists: str) -> None:
+    if if_exists not in ("keep", "move", "fail"):
+        raise ValueError(f'if_exists: "keep", "move" or "fail" is needed, not {if_exists!r}')
+
+
+def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: str) -> list[Once]:
+    now = database_clock.now(using)
+    at = [instant("at", one.at, now) for one in items]
+    asked: dict[str, tuple[MessageRequest, datetime]] = {}
+    for one, when in zip(items, at, strict=True):
+        ends = one.columns.get("expires")
+        if ends is not None and ends < when:
+            raise ValueError(f"expires: {ends.isoformat()} is before the run of {one.key!r} at {when.isoformat()}")
+        asked.setdefault(one.key, (one, when))
+    made = once_rows.make(using, asked, now)
+    others = {
+        found.task.name: found for found in once_changes.look(using, [task for task, new in made.values() if not new])
+    }
+    answers, told = [], set[str]()
+    for one, when in zip(items, at, strict=True):
+        task, new = made[one.key]
+        if new and one.key not in told:
+            told.add(one.key)
+            answers.append(Once(task, True, False, "waiting", when))
+        else:
+            found = others.get(task.name) or once_changes.look(using, [task])[0]
+            answers.append(_exists(using, one.key, found, when, if_exists, by, now))
+    return answers
+
+
+def _exists(using: str, key: str, found: Found, at: datetime, if_exists: IfExists, by: str, now: datetime) -> Once:
+    if if_exists == "fail":
+        raise KeyTaken(key, found.state)
+    if if_exists == "move":
+        held = once_changes.hold(using, found.task.pk) or found
+        if once_changes.move(using, held, at):
+            detail = f"from {held.at.isoformat()} to {at.isoformat()}"
+            records.record(using, "move", {held.task.pk: held.task.name}, by, "", detail, now)
+            held.task.refresh_from_db(using=using)
+            return Once(held.task, False, True, "waiting", at)
+        found = held
+    return Once(found.task, False, False, found.state, found.at)

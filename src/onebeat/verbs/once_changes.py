@@ -1,0 +1,147 @@
+"""Move, cancel, and what became of a task that runs once.
+
+The plan of the task is held meanwhile: a scheduler has claimed it before, and then it is too late, or leaves it alone
+until this transaction ends. What decides is read under these locks, so that an old snapshot does not matter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal, cast
+
+from django.db import connections
+
+from onebeat.core import catchup
+from onebeat.db import bulk_rows
+from onebeat.models import ClockedSchedule, Occurrence, PeriodicTask
+from onebeat.models.instants import to_utc
+from onebeat.queries import task_lookup
+from onebeat.store import definitions, occurrences, task_states
+from onebeat.store.definitions import COPIED
+from onebeat.store.task_states import State
+from onebeat.verbs import once_rows
+
+#: waiting: it will run. claimed to failed: as the ledger says. skipped: decided, not sent. cancelled: taken back.
+#: disabled: switched off otherwise. quarantined: it cannot run as it is. finished: the record of its run is gone.
+OnceState = Literal[
+    "waiting",
+    "claimed",
+    "sent",
+    "started",
+    "succeeded",
+    "failed",
+    "skipped",
+    "cancelled",
+    "disabled",
+    "quarantined",
+    "finished",
+]
+
+CANCELLED = "cancelled"
+#: Of these the one run is still to come, or can be asked for anew.
+_OPEN = ("waiting", "skipped", "cancelled", "disabled", "quarantined")
+_CLOCKED, _TIME = COPIED.index("clocked"), COPIED.index("clocked_time")
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A task that runs once, as it stands; `at` is its instant, `mark` that of its last verdict."""
+
+    task: PeriodicTask
+    state: OnceState
+    at: datetime
+    mark: datetime | None
+
+
+def look(using: str, tasks: Sequence[PeriodicTask]) -> list[Found]:
+    """Tasks as they stand. Raises `ValueError` for one that is none to run once at an instant."""
+    return _found(using, tasks, task_states.read(using, [task.pk for task in tasks]))
+
+
+def hold(using: str, key: int) -> Found | None:
+    """A task, held until the transaction ends; None if it is gone. Raises as `look`."""
+    task = task_lookup.tasks(using).select_for_update().filter(pk=key).first()
+    return None if task is None else _found(using, [task], task_states.hold(using, [key]))[0]
+
+
+def key_of(using: str, name: str) -> int | None:
+    """The key of the task of this name; None if there is none."""
+    row = task_lookup.tasks(using).filter(name=name)
+    key = row.values_list("pk", flat=True).first()
+    if key is None and connections[using].vendor == "mysql":  # it may be younger than the snapshot
+        key = row.select_for_update().values_list("pk", flat=True).first()
+    return key
+
+
+def move(using: str, found: Found, at: datetime) -> bool:
+    """Give a held task another instant. Returns False if it has run, or had a verdict at that instant or after it, or
+    waits for it already."""
+    decided = found.mark is not None and at <= found.mark
+    if found.state not in _OPEN or decided or (found.state == "waiting" and found.at == at):
+        return False
+    ((schedule, _),) = once_rows.clocked(using, [at]).values()
+    # That it was taken back at this instant once is no verdict on the run that is asked for now.
+    before = Occurrence.objects.using(using).filter(task_id=found.task.pk, due_at=at, run=0, reason=CANCELLED)
+    for key in before.values_list("pk", flat=True):  # by its key: MySQL would lock the gap if there is none
+        Occurrence.objects.using(using).filter(pk=key).update(reason="edited")
+    PeriodicTask.objects.using(using).filter(pk=found.task.pk).update(clocked=schedule, enabled=True)
+    return True
+
+
+def cancel(using: str, found: Found, detail: str, now: datetime) -> bool:
+    """Take a held task back. Returns False if it had its verdict before, other than this one."""
+    if found.state in ("cancelled", "disabled"):
+        return True
+    if found.state not in ("waiting", "quarantined"):
+        return False
+    named = definitions.gone(found.task.pk, found.task.name)  # an old snapshot may not show the task
+    occurrences.skip(using, [occurrences.Skipped(named, catchup.Skip(found.at, found.at, CANCELLED), detail)], now)
+    PeriodicTask.objects.using(using).filter(pk=found.task.pk).update(enabled=False)
+    return True
+
+
+def _found(using: str, tasks: Sequence[PeriodicTask], plans: Mapping[int, State]) -> list[Found]:
+    times = _times(using, {task.clocked_id for task in tasks if task.clocked_id is not None})
+    instants: dict[int, datetime] = {}
+    for task in tasks:
+        time = None if task.clocked_id is None else times.get(task.clocked_id)
+        if time is None or not task.one_off:
+            raise ValueError(f"key: {task.name!r} is no task that runs once at an instant; pause or disable it instead")
+        instants[task.pk] = to_utc(time)
+    known: dict[tuple[int, datetime], tuple[str, str]] = {}
+    for part in bulk_rows.portions(instants):
+        recorded = Occurrence.objects.using(using).filter(task_id__in=part, run=0)
+        for key, due_at, state, reason in recorded.values_list("task_id", "due_at", "state", "reason"):
+            known[key, due_at] = state, reason
+    found = []
+    for task in tasks:
+        at, plan = instants[task.pk], plans.get(task.pk)
+        clock = (task.clocked_id, times.get(task.clocked_id or 0))
+        current = plan is not None and (plan.copied[_CLOCKED], plan.copied[_TIME]) == clock
+        state = _state(task, plan if current else None, at, *known.get((task.pk, at), ("", "")))
+        found.append(Found(task, state, at, plan.water_mark if plan else None))
+    return found
+
+
+def _state(task: PeriodicTask, plan: State | None, at: datetime, recorded: str, reason: str) -> OnceState:
+    """`plan` is the one that was made for this instant, if it was made already."""
+    if plan is not None and plan.water_mark is not None and plan.water_mark >= at:
+        if recorded == Occurrence.State.SKIPPED:
+            return "cancelled" if reason == CANCELLED else "skipped"
+        return cast(OnceState, recorded) if recorded else "finished"
+    if not task.enabled:
+        return "cancelled" if reason == CANCELLED else "disabled"
+    return "quarantined" if plan is not None and plan.quarantine else "waiting"
+
+
+def _times(using: str, schedules: set[int]) -> dict[int, datetime]:
+    found: dict[int, datetime] = {}
+    for part in bulk_rows.portions(schedules):
+        clocks = ClockedSchedule._base_manager.using(using).filter(pk__in=part)
+        found |= dict(clocks.values_list("pk", "clocked_time"))
+        if len(found) < len(part) and connections[using].vendor == "mysql":  # younger than the snapshot
+            for key in set(part) - found.keys():  # one by one, as a locking read of many may scan
+                found |= dict(clocks.filter(pk=key).select_for_update().values_list("pk", "clocked_time"))
+    return found

@@ -1,0 +1,134 @@
+"""Tasks that run once under a key, which is the task's name: many callers want one, and one row is made.
+
+A task gets its plan, still empty, in the same transaction: whoever moves or cancels it later holds that plan, and a
+scheduler that claims it holds it too, so that one of the two comes first (see `onebeat.verbs.once_changes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import OperationalError, connections
+
+from onebeat.core.message_request import MessageRequest
+from onebeat.db import bulk_rows, upserts
+from onebeat.models import ClockedSchedule, PeriodicTask, TaskOptions, change_hints
+from onebeat.models.instants import from_utc
+from onebeat.queries import task_lookup
+from onebeat.store import task_states
+from onebeat.store.definitions import COPIED
+
+ORIGIN = "once"
+#: How often a row may vanish between losing to it and reading it before somebody is told.
+_TRIES = 20
+
+#: A plan that no definition matches: the scheduler that reads the hint makes the real one.
+_UNPLANNED = tuple({"enabled": False, "one_off": True, "rule": ""}.get(name) for name in COPIED)
+
+Asked = Mapping[str, tuple[MessageRequest, datetime]]
+Made = dict[str, tuple[PeriodicTask, bool]]
+
+
+def make(using: str, asked: Asked, now: datetime) -> Made:
+    """The task of each key, and whether it was made here: True for one of any number of callers.
+
+    `asked` gives what is wanted under each key, and its instant. Call it in a transaction. Sends no signal.
+    """
+    done: Made = {one.name: (one, False) for one in _named(using, list(asked)) if one.name in asked}
+    for _ in range(_TRIES):
+        absent = {key: asked[key] for key in sorted(asked) if key not in done}
+        if not absent:
+            return done
+        # Everybody takes keys in this order, so that no two wait for each other in a circle.
+        lost = _insert(using, absent, done, now)
+        winners = {one.pk: one for one in _keyed(using, [pk for pk in lost.values() if pk is not None])}
+        done.update({key: (winners[pk], False) for key, pk in lost.items() if pk in winners})
+        unnamed = [key for key, pk in lost.items() if pk is None]
+        done.update({one.name: (one, False) for one in _named(using, unnamed)})
+    raise OperationalError(f"a task came and went {_TRIES} times while it was read: {next(iter(absent))}")
+
+
+def _insert(using: str, absent: Asked, done: Made, now: datetime) -> dict[str, Any]:
+    """Insert what is not there. What went in is added to `done`; of what did not the winner's key is returned, or None
+    where the database does not tell."""
+    clocks = clocked(using, {at for _, at in absent.values()})
+    tasks = [_task(one, clocks[at][0]) for one, at in absent.values()]
+    columns, values = bulk_rows.insertable(using, tasks)
+    keys = upserts.insert_or_find(using, PeriodicTask._meta.db_table, columns, values, "name", "id")
+    made = [task for task in tasks if keys.get(task.name, (None, False))[1]]
+    for task in made:
+        task.pk, task._state.adding, task._state.db = keys[task.name][0], False, using
+        done[task.name] = task, True
+    used = {task.clocked_id for task in made}
+    # Nobody can have seen the schedules that this transaction has inserted for tasks that lost.
+    spare = [key for key, new in clocks.values() if new and key not in used]
+    ClockedSchedule._base_manager.using(using).filter(pk__in=spare)._raw_delete(using)
+    _insert_options(using, [(task.pk, absent[task.name][0]) for task in made])
+    task_states.insert_alike(using, _UNPLANNED, [task.pk for task in made], now)
+    change_hints.changed(using, "task", [task.pk for task in made])
+    return {task.name: keys.get(task.name, (None, False))[0] for task in tasks if task.name not in done}
+
+
+def clocked(using: str, instants: Iterable[datetime]) -> dict[datetime, tuple[int, bool]]:
+    """The one row of each instant, inserted if need be: its key, and whether it was inserted here."""
+    wanted = {from_utc(at): at for at in sorted(instants)}
+    found = _clocked(using, wanted)
+    link = connections[using]
+    field: Any = ClockedSchedule._meta.get_field("clocked_time")
+    table, column = ClockedSchedule._meta.db_table, {field.column: field.db_type(link)}
+    for _ in range(_TRIES):
+        new = {at: field.get_db_prep_save(time, link) for time, at in wanted.items() if at not in found}
+        if not new:
+            return found
+        # By their one column: making an object of each takes longer than inserting it.
+        keys = upserts.insert_or_find(using, table, column, [[value] for value in new.values()], field.column, "id")
+        found.update({at: keys[value] for at, value in new.items() if value in keys})
+        found = {**_clocked(using, {time: at for time, at in wanted.items() if at not in found}), **found}
+    raise OperationalError(f"a clocked schedule came and went {_TRIES} times while it was read")
+
+
+def _clocked(using: str, wanted: Mapping[datetime, datetime]) -> dict[datetime, tuple[int, bool]]:
+    found: dict[datetime, tuple[int, bool]] = {}
+    for part in bulk_rows.portions(wanted):
+        seen = ClockedSchedule._base_manager.using(using).filter(clocked_time__in=part).order_by("-pk")
+        found |= {wanted[time]: (key, False) for key, time in seen.values_list("pk", "clocked_time")}
+    return found
+
+
+def _named(using: str, names: Iterable[str]) -> list[PeriodicTask]:
+    return [one for part in bulk_rows.portions(names) for one in task_lookup.tasks(using).filter(name__in=part)]
+
+
+def _keyed(using: str, keys: Sequence[Any]) -> list[PeriodicTask]:
+    """Tasks whose keys MySQL has told. Those that a snapshot does not show are read with a lock, one by one: a locking
+    read of many may scan, and wait for a row that somebody is inserting who waits for us."""
+    found = [one for part in bulk_rows.portions(keys) for one in task_lookup.tasks(using).filter(pk__in=part)]
+    hidden = set(keys) - {one.pk for one in found}
+    return [*found, *(one for key in hidden for one in task_lookup.tasks(using).select_for_update().filter(pk=key))]
+
+
+def _task(one: MessageRequest, schedule: int) -> PeriodicTask:
+    columns = dict(one.columns)
+    if (expires := columns.get("expires")) is not None:
+        columns["expires"] = from_utc(expires)
+    return PeriodicTask(
+        name=one.key, task=one.task, args=one.args, kwargs=one.kwargs, clocked_id=schedule, one_off=True, **columns
+    )
+
+
+def _insert_options(using: str, made: Sequence[tuple[int, MessageRequest]]) -> None:
+    same: dict[tuple[str, str, str], list[Any]] = {}
+    found = []
+    for task, one in made:
+        key = one.tags, one.extra, one.link
+        if key not in same:  # thousands of tasks are made alike
+            row = TaskOptions(task_id=task, origin=ORIGIN, tags=one.tags, extra=one.extra, link=one.link)
+            columns, (same[key],) = bulk_rows.insertable(using, [row])
+            number = list(columns).index("task_id")
+        values = list(same[key])
+        values[number] = task
+        found.append(values)
+    if found:
+        upserts.insert_or_lose(using, TaskOptions._meta.db_table, columns, found, ["task_id"])
