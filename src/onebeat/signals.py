@@ -8,7 +8,7 @@ took over: keep what must be exact in the ledger (`onebeat.models.Occurrence`).
 `due_at` (the nominal time, UTC), `run` (0: the schedule's own), `occurrence_id`, `celery_task_id` (UUID).
 
 `occurrence_skipped`: a nominal time, or a range of them, will not be sent. Arguments: `task`, `task_id`, `due_at`,
-`through` (the last time of a range, else None), `run`, `reason` (one word), `detail`.
+`last_due_at` (the last time of a range, else None), `run`, `reason` (one word), `detail`.
 
 `task_quarantined`: a task was set aside because it cannot be planned or sent as it is. Arguments: `task`, `task_id`,
 `reason` (in words).

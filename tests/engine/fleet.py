@@ -59,7 +59,7 @@ class Row:
     id: int
     task: str
     due_at: datetime
-    through: datetime | None
+    last_due_at: datetime | None
     state: str
     reason: str
     detail: str
@@ -153,17 +153,17 @@ class Fleet:
 
         now = self.now()
         rows = self.query(
-            "SELECT id, task_name, due_at, through, state, reason, detail, celery_task_id, claims, sent_at, lease_until"
+            "SELECT id, task_name, due_at, last_due_at, state, reason, detail, celery_task_id, claims, sent_at, lease_until"
             " FROM onebeat_occurrence ORDER BY due_at, id"
         )
         found = []
-        for key, task, due_at, through, state, reason, detail, message_id, claims, sent_at, lease in rows:
+        for key, task, due_at, last_due_at, state, reason, detail, message_id, claims, sent_at, lease in rows:
             due, until = from_column(due_at), from_column(lease)
             assert due is not None
             left = None if until is None else (until - now).total_seconds()
             ident = str(uuid.UUID(str(message_id)))
-            through, sent_at = from_column(through), from_column(sent_at)
-            found.append(Row(key, task, due, through, state, reason, detail, ident, claims, sent_at, left))
+            last_due_at, sent_at = from_column(last_due_at), from_column(sent_at)
+            found.append(Row(key, task, due, last_due_at, state, reason, detail, ident, claims, sent_at, left))
         return found
 
     def collect(self) -> list[services.Message]:
@@ -261,7 +261,7 @@ def extra_copies(messages: list[services.Message]) -> Counter[str]:
 
 def unaccounted(rows: Iterable[Row]) -> list[str]:
     """Where an every-second task has a second that is neither sent nor skipped with a reason, or one that is both."""
-    times = sorted((row.due_at, row.through or row.due_at) for row in rows)
+    times = sorted((row.due_at, row.last_due_at or row.due_at) for row in rows)
     return [f"from {last} to {first}" for (_, last), (first, _) in pairwise(times) if first - last != SECOND]
 
 

@@ -144,7 +144,7 @@ def test_a_broker_that_answers_and_takes_nothing_gets_one_late_run_afterwards(be
     assert len(late) <= 10
     assert [nominal for _, nominal in bench.sent if nominal is not None and nominal > 60] == list(range(61, 73))
     covered = sum(
-        1 if row.through is None else round((row.through - row.due_at).total_seconds()) + 1
+        1 if row.last_due_at is None else round((row.last_due_at - row.due_at).total_seconds()) + 1
         for row in Occurrence.objects.filter(task_id=one.pk)
     )
     assert covered == 72

@@ -88,7 +88,7 @@ def test_broker_and_database_away(templates: Templates, spawn: Spawn) -> None:
         for fleet in lost_broker:
             # A coalesced range may begin with the very second in which the broker went.
             away = began + SECOND, back - SECOND
-            rows = [one for one in fleet.ledger() if (one.through or one.due_at) > away[0] and one.due_at < away[1]]
+            rows = [one for one in fleet.ledger() if (one.last_due_at or one.due_at) > away[0] and one.due_at < away[1]]
             assert not [row for row in rows if row.state == "sent" and row.task in (KEPT, STOPPED)], fleet.place
             assert "coalesced" in {row.reason for row in rows if row.task == KEPT}
             assert not [row for row in fleet.ledger() if row.task == STOPPED and row.due_at >= back]

@@ -73,7 +73,7 @@ def with_the_table() -> None:
 
 def told(row: Occurrence) -> tuple[str, str, int]:
     row.refresh_from_db()
-    return str(row.state), row.outcome, row.copies
+    return str(row.state), row.outcome, row.duplicate_deliveries
 
 
 def test_an_outage_fails_no_task_and_is_told_once(
@@ -171,7 +171,7 @@ def test_a_guard_for_an_app_refuses_a_time_that_means_nothing() -> None:
 def test_a_copy_that_cannot_be_sent_again_goes_back_to_the_broker(app: Celery, row: Occurrence) -> None:
     """Its message is all that would start the attempt again, and the broker has it still (with `acks_late`)."""
     body, ran = counting(app, base=Guarded, restart_after=60)
-    Occurrence.objects.update(state="started", attempt=0, start=7, started_at=at(0))
+    Occurrence.objects.update(state="started", attempt=0, start_token=7, started_at=at(0))
     app.conf.task_create_missing_queues = False
     rejected = run(body, row, delivery_info={"exchange": "", "routing_key": "nowhere"}).info
     assert (rejected.state, rejected.retval.requeue, ran) == ("REJECTED", True, [])
@@ -181,7 +181,7 @@ def test_a_copy_that_cannot_be_sent_again_goes_back_to_the_broker(app: Celery, r
 def test_a_task_that_its_worker_cancelled_may_start_again(app: Celery, row: Occurrence) -> None:
     """Celery cancels what runs when it has lost its broker, if it is told to, and says it with a retry of its own."""
     body, _ = counting(app, base=Guarded)
-    Occurrence.objects.update(state="started", attempt=0, start=7, started_at=at(0))
+    Occurrence.objects.update(state="started", attempt=0, start_token=7, started_at=at(0))
     signals.task_retry.send(body, request=Context(request(row)), einfo=None)
     assert told(row) == ("started", "requeued", 0)
     run(body, row)

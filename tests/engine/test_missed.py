@@ -39,7 +39,7 @@ def test_latest_sends_one_late_run_for_the_newest_missed_time(bench: Bench, outa
     bench.advance(0.5)
     assert bench.take() == [("t", 23)]
     (skipped,) = Occurrence.objects.filter(task_id=one.pk, state="skipped")
-    assert (seconds(skipped.due_at), seconds(skipped.through)) == (3, 21)
+    assert (seconds(skipped.due_at), seconds(skipped.last_due_at)) == (3, 21)
     assert skipped.reason == "coalesced"
     assert skipped.detail == f"into {at(22).isoformat()}"
 
@@ -152,7 +152,7 @@ def test_a_million_missed_times_are_one_row_and_quick(bench: Bench) -> None:
     down(bench, 60_000_000)
     assert sorted(bench.sent) == [("cron", 60_000_000), ("interval", 60_000_000)]
     rows = Occurrence.objects.filter(state="skipped").order_by("task_id")
-    found = [(row.task_name, seconds(row.due_at), seconds(row.through), row.reason) for row in rows]
+    found = [(row.task_name, seconds(row.due_at), seconds(row.last_due_at), row.reason) for row in rows]
     assert found == [
         ("interval", 1, 59_999_999, "coalesced"),
         ("cron", 60, 59_999_940, "coalesced"),
@@ -218,7 +218,7 @@ def test_a_missed_time_is_not_made_up_for_after_the_end_of_the_task(  # type: ig
     bench.work(10)
     assert bench.sent == []
     (row,) = Occurrence.objects.all()
-    assert (seconds(row.due_at), seconds(row.through), row.state, row.reason) == (10, 20, "skipped", "expired")
+    assert (seconds(row.due_at), seconds(row.last_due_at), row.state, row.reason) == (10, 20, "skipped", "expired")
 
 
 def test_the_last_time_at_the_end_itself_is_sent_and_its_message_is_alive(bench: Bench) -> None:
@@ -252,5 +252,5 @@ def test_what_a_deleted_task_was_behind_with_is_recorded_as_a_range(bench: Bench
     one.delete()
     bench.tick()
     (row,) = Occurrence.objects.filter(task_id=key, state="skipped")
-    assert (seconds(row.due_at), seconds(row.through), row.reason) == (20, 45, "cancelled")
+    assert (seconds(row.due_at), seconds(row.last_due_at), row.reason) == (20, 45, "cancelled")
     assert row.task_name == "t"

@@ -43,7 +43,7 @@ def end(row: Occurrence, number: int, token: int | None, outcome: str, error: st
 
 def told(row: Occurrence) -> tuple[Any, ...]:
     row.refresh_from_db()
-    return str(row.state), row.attempt, row.outcome, row.copies
+    return str(row.state), row.attempt, row.outcome, row.duplicate_deliveries
 
 
 #: Steps, each with what it answers, and what the row says in the end. A step: the attempt, the token of the execution
@@ -119,12 +119,12 @@ def test_states_go_forward(bench: Bench, name: str) -> None:
 
 
 def test_times_and_duration(bench: Bench) -> None:
-    row = occurrence(sent_at=None, state="claimed", claim=5, lease_until=at(30))
+    row = occurrence(sent_at=None, state="claimed", claim_token=5, lease_until=at(30))
     clock.move(at(10))
     begin(row, 0, 7)
     row.refresh_from_db()
     assert (row.started_at, row.finished_at, row.duration, row.worker) == (at(10), None, None, "w@h")
-    assert (row.sent_at, row.claim, row.lease_until) == (at(10), None, None)
+    assert (row.sent_at, row.claim_token, row.lease_until) == (at(10), None, None)
     clock.move(at(12.5))
     end(row, 0, 7, "success")
     row.refresh_from_db()

@@ -63,7 +63,7 @@ def test_what_is_not_settled_and_what_is_to_come_stay(bench: Bench) -> None:
     row = {"task_name": "t", "celery_task_id": occurrences.namespace("default"), "decided_at": START}
     ahead = at(90 * DAY)
     Occurrence.objects.create(task=one, due_at=ahead, state="skipped", reason="cancelled", **row)
-    Occurrence.objects.create(task=one, due_at=at(1), through=ahead, state="skipped", reason="paused", **row)
+    Occurrence.objects.create(task=one, due_at=at(1), last_due_at=ahead, state="skipped", reason="paused", **row)
     clock.move(at(60 * DAY))
     assert prune_all()["occurrences"] == 0
     assert Occurrence.objects.count() == 3

@@ -17,7 +17,7 @@ FIRST = {
     "onebeat_beat": "host pid version started_at seen_at able_since lag_ms skew_ms stopped_at",
     "onebeat_change": "kind ref at",
     "onebeat_fact": "name value",
-    "onebeat_occurrence": "task_id task_name due_at run through state reason detail celery_task_id claim lease_until "
+    "onebeat_occurrence": "task_id task_name due_at run last_due_at state reason detail celery_task_id claim_token lease_until "
     "claims beat_id decided_at sent_at",
     "onebeat_taskoptions": "task_id missed grace_seconds jitter_seconds paused paused_until paused_why paused_by",
     "onebeat_taskstate": "task_id version due_at wake_at anchor water_mark quarantine enabled one_off interval crontab "
@@ -46,7 +46,7 @@ def test_rows_of_the_first_version_are_taken_and_worked_with(bench: Bench) -> No
     add("onebeat_taskstate", task_id=one.pk, version=0, interval=one.interval_id, rule="60 seconds", **plan)
     policy = {"missed": "latest", "jitter_seconds": 0, "paused": False, "paused_why": "", "paused_by": ""}
     add("onebeat_taskoptions", task_id=one.pk, **policy)
-    claimed = {"state": "claimed", "reason": "", "detail": "", "claim": 1, "lease_until": at(30), "claims": 1}
+    claimed = {"state": "claimed", "reason": "", "detail": "", "claim_token": 1, "lease_until": at(30), "claims": 1}
     identity = str(uuid.uuid4()) if connection.vendor == "postgresql" else uuid.uuid4().hex
     add(
         "onebeat_occurrence",

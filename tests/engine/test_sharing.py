@@ -163,7 +163,7 @@ def test_a_lost_occurrence_is_decided_again_before_it_is_sent(  # type: ignore[n
     other.work(LEASE + 7)
     assert other.sent == []
     (row,) = Occurrence.objects.filter(task_id=key)
-    assert (row.state, row.reason, row.lease_until, row.claim) == ("skipped", verdict, None, None)
+    assert (row.state, row.reason, row.lease_until, row.claim_token) == ("skipped", verdict, None, None)
     assert row.task_name == "t"
 
 

@@ -88,7 +88,7 @@ def _rows(fleet: Fleet) -> Iterable[Row]:
     for row in fleet.ledger():
         into, decided, claims, beat = more[row.id]
         yield Row(
-            row.task, row.due_at, row.state, row.reason, row.through, into, row.message_id, decided, row.sent_at,
+            row.task, row.due_at, row.state, row.reason, row.last_due_at, into, row.message_id, decided, row.sent_at,
             max(claims, 0 if beat is None else 1),
         )  # fmt: skip
 

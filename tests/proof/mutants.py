@@ -61,7 +61,7 @@ def _overwriting(sent: Any) -> Any:
 
     def anything(using: str, token: int, ids: Iterable[int]) -> int:
         rows = Occurrence.objects.using(using).filter(pk__in=list(ids))
-        return rows.update(state=Occurrence.State.SENT, sent_at=DatabaseNow(), claim=None, lease_until=None)
+        return rows.update(state=Occurrence.State.SENT, sent_at=DatabaseNow(), claim_token=None, lease_until=None)
 
     return anything
 

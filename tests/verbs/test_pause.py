@@ -56,7 +56,7 @@ def test_what_is_paused_while_no_scheduler_runs_is_not_made_up_for(bench: Bench)
     onebeat.resume("t")
     bench.work(10)
     assert bench.sent == [("t", 10), ("t", 40)]
-    assert [(row.due_at, row.through, row.reason) for row in Occurrence.objects.filter(state="skipped")] == [
+    assert [(row.due_at, row.last_due_at, row.reason) for row in Occurrence.objects.filter(state="skipped")] == [
         (at(20), at(30), "paused")
     ]
 

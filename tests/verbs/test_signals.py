@@ -66,7 +66,7 @@ def test_skipped(bench: Bench) -> None:
             raise RuntimeError
         options(late, missed="skip")
         bench.advance(20)
-    told = sorted((one["task"], one["due_at"], one["through"], one["reason"], one["detail"]) for one in found)
+    told = sorted((one["task"], one["due_at"], one["last_due_at"], one["reason"], one["detail"]) for one in found)
     assert told == [
         ("late", at(10), at(20), "missed", ""),
         ("late", at(30), None, "cancelled", "skipped by ann: why"),

@@ -27,7 +27,17 @@ from tests.scratch import Post, Scratch, Templates
 
 LIMIT = 60.0
 START = datetime(2026, 3, 10, 10, tzinfo=UTC)
-COLUMNS = ("state", "attempt", "outcome", "copies", "error", "worker", "started_at", "finished_at", "sent_at")
+COLUMNS = (
+    "state",
+    "attempt",
+    "outcome",
+    "duplicate_deliveries",
+    "error",
+    "worker",
+    "started_at",
+    "finished_at",
+    "sent_at",
+)
 
 
 @dataclass(frozen=True)

@@ -24,8 +24,8 @@ def test_what_a_death_after_the_start_means(templates: Templates, tmp_path: Path
             kill(first)
         at.let_go()
         with at.worker("solo", "second"):
-            row = at.becomes(left, copies=1)
+            row = at.becomes(left, duplicate_deliveries=1)
             assert (row["state"], row["worker"]) == ("started", "first@here")
-            row = at.becomes(again, state="succeeded", copies=1)
+            row = at.becomes(again, state="succeeded", duplicate_deliveries=1)
             assert (row["attempt"], row["worker"]) == (0, "second@here")
         assert (at.ran("left"), at.ran("again")) == (1, 2)

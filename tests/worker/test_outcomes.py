@@ -27,7 +27,7 @@ def at(templates: Templates, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def test_success(at: Desk) -> None:
     row = at.becomes(at.send("note", at.occurrence(), "good"), state="succeeded")
-    assert (row["outcome"], row["attempt"], row["copies"], row["error"]) == ("success", 0, 0, "")
+    assert (row["outcome"], row["attempt"], row["duplicate_deliveries"], row["error"]) == ("success", 0, 0, "")
     assert row["worker"] == "worker@here"
     assert row["sent_at"] <= row["started_at"] <= row["finished_at"]
 
@@ -40,29 +40,31 @@ def test_failure(at: Desk) -> None:
 @pytest.mark.parametrize("number", [2, 12])
 def test_copies_of_a_guarded_task_do_not_run(at: Desk, number: int) -> None:
     key = f"{number} copies"
-    at.becomes(at.send("note", at.occurrence(), key, copies=number), state="succeeded", copies=number - 1)
+    at.becomes(at.send("note", at.occurrence(), key, copies=number), state="succeeded", duplicate_deliveries=number - 1)
     assert at.ran(key) == 1
 
 
 def test_copies_of_another_task_run_and_are_counted(at: Desk) -> None:
-    at.becomes(at.send("plain", at.occurrence(), "unguarded", copies=2), state="succeeded", copies=1)
+    at.becomes(at.send("plain", at.occurrence(), "unguarded", copies=2), state="succeeded", duplicate_deliveries=1)
     at.wait_ran("unguarded")
     eventually(lambda: at.ran("unguarded") == 2, LIMIT, "the copy to run")
 
 
 def test_every_retry_runs_and_its_copies_do_not(at: Desk) -> None:
     one = at.send("retries", at.occurrence(), "again", copies=2)
-    row = at.becomes(one, state="succeeded", attempt=2, copies=1)
+    row = at.becomes(one, state="succeeded", attempt=2, duplicate_deliveries=1)
     assert row["outcome"] == "success"
     assert [line["retries"] for line in at.lines() if line["key"] == "again"] == [0, 1, 2]
     for number in range(3):
         at.send("retries", one, "again", retries=number)
-    at.becomes(one, state="succeeded", attempt=2, copies=4)
+    at.becomes(one, state="succeeded", attempt=2, duplicate_deliveries=4)
     assert at.ran("again") == 3
 
 
 def test_automatic_retries(at: Desk) -> None:
-    row = at.becomes(at.send("autoretries", at.occurrence(), "auto", copies=2), state="failed", attempt=1, copies=1)
+    row = at.becomes(
+        at.send("autoretries", at.occurrence(), "auto", copies=2), state="failed", attempt=1, duplicate_deliveries=1
+    )
     assert (row["outcome"], row["error"]) == ("failure", "ValueError: never right")
     assert at.ran("auto") == 2
 
@@ -71,7 +73,9 @@ def test_automatic_retries(at: Desk) -> None:
 def test_what_replaces_a_task_runs(at: Desk, hands_on: bool) -> None:
     """Under the same task id; also when it replaces by hand with the headers of the one it replaces."""
     key = f"replaced {hands_on}"
-    row = at.becomes(at.send("replaces", at.occurrence(), key, hands_on, copies=2), state="succeeded", copies=1)
+    row = at.becomes(
+        at.send("replaces", at.occurrence(), key, hands_on, copies=2), state="succeeded", duplicate_deliveries=1
+    )
     assert (row["outcome"], row["error"]) == ("ignored", "Ignore: Replaced by new task")
     at.wait_ran(f"{key} instead")
     assert (at.ran(key), at.ran(f"{key} instead")) == (1, 1)
@@ -81,7 +85,7 @@ def test_what_replaces_a_task_runs(at: Desk, hands_on: bool) -> None:
 def test_what_a_task_calls_runs(at: Desk, hands_on: bool) -> None:
     """Chords, groups, chains and single calls from a body; the children are no copies of it."""
     key = f"fan {hands_on}"
-    at.becomes(at.send("fans", at.occurrence(), key, hands_on, copies=2), state="succeeded", copies=1)
+    at.becomes(at.send("fans", at.occurrence(), key, hands_on, copies=2), state="succeeded", duplicate_deliveries=1)
     names = ["in chord 1", "in chord 2", "after chord", "in group 1", "in group 2", "in chain 1", "in chain 2", "alone"]
     children = [f"{key} {name}" for name in names]
     at.wait_ran(*children)
@@ -96,7 +100,7 @@ def test_callbacks_and_what_follows_in_a_chain(at: Desk) -> None:
     link = at.app.signature("tests.worker.tasks.note", ("linked",), immutable=True)
     then = at.app.signature("tests.worker.tasks.note", ("next in chain",), immutable=True)
     one = at.send("note", at.occurrence(), "calls back", link=link, chain=[then], copies=2)
-    at.becomes(one, state="succeeded", copies=1)
+    at.becomes(one, state="succeeded", duplicate_deliveries=1)
     at.wait_ran("linked", "next in chain")
     assert [at.ran(key) for key in ("calls back", "linked", "next in chain")] == [1, 1, 1]
 
@@ -173,7 +177,7 @@ def test_a_copy_may_start_again_after_a_time(at: Desk) -> None:
     eventually(lambda: at.ran("slow") == 2, LIMIT, "the second start")
     assert "to be looked at again" in at.log()
     at.let_go()
-    at.becomes(one, state="succeeded", copies=1)
+    at.becomes(one, state="succeeded", duplicate_deliveries=1)
 
 
 def test_a_copy_that_waits_does_not_start_when_the_attempt_has_ended(at: Desk) -> None:
@@ -181,5 +185,5 @@ def test_a_copy_that_waits_does_not_start_when_the_attempt_has_ended(at: Desk) -
     one = at.send("waits_a_second", at.occurrence(), "quick")
     at.becomes(one, state="succeeded")
     at.send("waits_a_second", one, "quick")
-    at.becomes(one, copies=1, state="succeeded")
+    at.becomes(one, duplicate_deliveries=1, state="succeeded")
     assert at.ran("quick") == 1

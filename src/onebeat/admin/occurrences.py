@@ -127,7 +127,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
         "why",
         ("sent", "late"),
         ("began", "ended", "took"),
-        ("worker", "attempt", "copies"),
+        ("worker", "attempt", "duplicate_deliveries"),
         "message_id",
         ("decided", "claims", "beat_id", "leased"),
     ]
@@ -153,7 +153,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     def nominal(self, one: Occurrence) -> str:
         """The nominal time, or the range of those that were skipped together."""
         first = shown(one.due_at) or ""
-        return first if one.through is None else f"{first} - {shown(one.through)}"
+        return first if one.last_due_at is None else f"{first} - {shown(one.last_due_at)}"
 
     @admin.display(description=_("outcome"))
     def became(self, one: Occurrence) -> SafeString:

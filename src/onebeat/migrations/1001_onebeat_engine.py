@@ -1,9 +1,13 @@
-"""The engine's tables and what onebeat adds for people. None of the old tables is touched."""
+"""The engine's tables and what onebeat adds for people. None of the old tables is touched.
+
+Written by Django from the models: until the first release it is written anew instead of being added to.
+"""
 
 import django.db.models.deletion
 from django.db import migrations, models
 
-import onebeat.models.instants
+from onebeat.models.indexes import Partial
+from onebeat.models.instants import UTCDateTimeField
 
 
 class Migration(migrations.Migration):
@@ -13,20 +17,53 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
+            name="Action",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                (
+                    "task",
+                    models.ForeignKey(
+                        db_constraint=False,
+                        db_index=False,
+                        null=True,
+                        on_delete=django.db.models.deletion.DO_NOTHING,
+                        related_name="onebeat_actions",
+                        to="django_celery_beat.periodictask",
+                    ),
+                ),
+                ("at", UTCDateTimeField()),
+                ("verb", models.CharField(max_length=20)),
+                ("task_name", models.CharField(blank=True, default="", max_length=200)),
+                ("by", models.CharField(blank=True, default="", max_length=200)),
+                ("why", models.TextField(blank=True, default="")),
+                ("detail", models.TextField(blank=True, default="")),
+            ],
+            options={
+                "verbose_name": "action",
+                "verbose_name_plural": "actions",
+                "db_table": "onebeat_action",
+            },
+        ),
+        migrations.CreateModel(
             name="Beat",
             fields=[
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 ("host", models.CharField(max_length=255)),
                 ("pid", models.BigIntegerField()),
                 ("version", models.CharField(max_length=40)),
-                ("started_at", onebeat.models.instants.UTCDateTimeField()),
-                ("seen_at", onebeat.models.instants.UTCDateTimeField()),
-                ("able_since", onebeat.models.instants.UTCDateTimeField(null=True)),
+                ("started_at", UTCDateTimeField()),
+                ("seen_at", UTCDateTimeField()),
+                ("able_since", UTCDateTimeField(null=True)),
+                ("able_until", UTCDateTimeField(null=True)),
                 ("lag_ms", models.BigIntegerField(default=0)),
                 ("skew_ms", models.BigIntegerField(default=0)),
-                ("stopped_at", onebeat.models.instants.UTCDateTimeField(null=True)),
+                ("failed", models.BigIntegerField(db_default=0, default=0)),
+                ("tally", models.TextField(db_default="{}", default="{}")),
+                ("stopped_at", UTCDateTimeField(null=True)),
             ],
             options={
+                "verbose_name": "scheduler",
+                "verbose_name_plural": "schedulers",
                 "db_table": "onebeat_beat",
             },
         ),
@@ -36,10 +73,38 @@ class Migration(migrations.Migration):
                 ("id", models.BigAutoField(primary_key=True, serialize=False)),
                 ("kind", models.CharField(max_length=8)),
                 ("ref", models.BigIntegerField()),
-                ("at", onebeat.models.instants.UTCDateTimeField()),
+                ("at", UTCDateTimeField()),
+                ("left_disabled", models.BooleanField(db_default=False, default=False)),
             ],
             options={
                 "db_table": "onebeat_change",
+            },
+        ),
+        migrations.CreateModel(
+            name="CodeVersion",
+            fields=[
+                ("source", models.CharField(max_length=20, primary_key=True, serialize=False)),
+                ("known", models.TextField(default="[]")),
+                ("since", UTCDateTimeField()),
+                ("seen_at", UTCDateTimeField()),
+            ],
+            options={
+                "db_table": "onebeat_codeversion",
+            },
+        ),
+        migrations.CreateModel(
+            name="Declared",
+            fields=[
+                ("name", models.CharField(max_length=200, primary_key=True, serialize=False)),
+                ("task", models.BigIntegerField(db_index=True)),
+                ("source", models.CharField(max_length=20)),
+                ("place", models.CharField(blank=True, default="", max_length=500)),
+                ("said", models.TextField(default="{}")),
+                ("left_at", UTCDateTimeField(null=True)),
+                ("disabled_by_us", models.BooleanField(db_default=False, default=False)),
+            ],
+            options={
+                "db_table": "onebeat_declared",
             },
         ),
         migrations.CreateModel(
@@ -50,6 +115,19 @@ class Migration(migrations.Migration):
             ],
             options={
                 "db_table": "onebeat_fact",
+            },
+        ),
+        migrations.CreateModel(
+            name="Lease",
+            fields=[
+                ("name", models.CharField(max_length=40, primary_key=True, serialize=False)),
+                ("term", models.BigIntegerField(default=0)),
+                ("holder", models.BigIntegerField(null=True)),
+                ("lease_until", UTCDateTimeField()),
+                ("place", models.BigIntegerField(default=0)),
+            ],
+            options={
+                "db_table": "onebeat_lease",
             },
         ),
         migrations.CreateModel(
@@ -67,15 +145,16 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 ("task_name", models.CharField(max_length=200)),
-                ("due_at", onebeat.models.instants.UTCDateTimeField()),
+                ("due_at", UTCDateTimeField()),
                 ("run", models.IntegerField(default=0)),
-                ("through", onebeat.models.instants.UTCDateTimeField(null=True)),
+                ("last_due_at", UTCDateTimeField(null=True)),
                 ("state", models.CharField(max_length=10)),
                 ("reason", models.CharField(blank=True, default="", max_length=20)),
                 ("detail", models.TextField(blank=True, default="")),
+                ("into_at", UTCDateTimeField(null=True)),
                 ("celery_task_id", models.UUIDField()),
-                ("claim", models.BigIntegerField(null=True)),
-                ("lease_until", onebeat.models.instants.UTCDateTimeField(null=True)),
+                ("claim_token", models.BigIntegerField(null=True)),
+                ("lease_until", UTCDateTimeField(null=True)),
                 ("claims", models.SmallIntegerField(default=0)),
                 (
                     "beat",
@@ -88,11 +167,33 @@ class Migration(migrations.Migration):
                         to="django_celery_beat.beat",
                     ),
                 ),
-                ("decided_at", onebeat.models.instants.UTCDateTimeField()),
-                ("sent_at", onebeat.models.instants.UTCDateTimeField(null=True)),
+                ("decided_at", UTCDateTimeField()),
+                ("sent_at", UTCDateTimeField(null=True)),
+                ("attempt", models.IntegerField(null=True)),
+                ("start_token", models.BigIntegerField(null=True)),
+                ("started_at", UTCDateTimeField(null=True)),
+                ("finished_at", UTCDateTimeField(null=True)),
+                ("worker", models.CharField(blank=True, db_default="", default="", max_length=255)),
+                ("outcome", models.CharField(blank=True, db_default="", default="", max_length=12)),
+                ("error", models.CharField(blank=True, db_default="", default="", max_length=500)),
+                ("duplicate_deliveries", models.IntegerField(db_default=0, default=0)),
             ],
             options={
+                "verbose_name": "occurrence",
+                "verbose_name_plural": "occurrences",
                 "db_table": "onebeat_occurrence",
+            },
+        ),
+        migrations.CreateModel(
+            name="Outage",
+            fields=[
+                ("id", models.BigAutoField(primary_key=True, serialize=False)),
+                ("kind", models.CharField(max_length=10)),
+                ("began_at", UTCDateTimeField()),
+                ("ended_at", UTCDateTimeField()),
+            ],
+            options={
+                "db_table": "onebeat_outage",
             },
         ),
         migrations.CreateModel(
@@ -112,10 +213,17 @@ class Migration(migrations.Migration):
                 ("missed", models.CharField(default="latest", max_length=10)),
                 ("grace_seconds", models.PositiveIntegerField(blank=True, null=True)),
                 ("jitter_seconds", models.PositiveIntegerField(default=0)),
+                ("overlap", models.CharField(db_default="allow", default="allow", max_length=10)),
+                ("overlap_limit_seconds", models.PositiveIntegerField(db_default=3600, default=3600)),
                 ("paused", models.BooleanField(default=False)),
-                ("paused_until", onebeat.models.instants.UTCDateTimeField(blank=True, null=True)),
+                ("paused_until", UTCDateTimeField(blank=True, null=True)),
                 ("paused_why", models.TextField(blank=True, default="")),
                 ("paused_by", models.CharField(blank=True, default="", max_length=200)),
+                ("paused_at", UTCDateTimeField(blank=True, editable=False, null=True)),
+                ("origin", models.CharField(blank=True, db_default="", default="", editable=False, max_length=10)),
+                ("tags", models.CharField(blank=True, db_default="", default="", max_length=500)),
+                ("extra", models.TextField(blank=True, db_default="{}", default="{}")),
+                ("link", models.CharField(blank=True, db_default="", default="", editable=False, max_length=255)),
             ],
             options={
                 "verbose_name": "task options",
@@ -137,10 +245,12 @@ class Migration(migrations.Migration):
                         to="django_celery_beat.periodictask",
                     ),
                 ),
-                ("due_at", onebeat.models.instants.UTCDateTimeField(null=True)),
-                ("wake_at", onebeat.models.instants.UTCDateTimeField(null=True)),
-                ("anchor", onebeat.models.instants.UTCDateTimeField()),
-                ("water_mark", onebeat.models.instants.UTCDateTimeField(null=True)),
+                ("due_at", UTCDateTimeField(null=True)),
+                ("wake_at", UTCDateTimeField(null=True)),
+                ("anchor", UTCDateTimeField()),
+                ("water_mark", UTCDateTimeField(null=True)),
+                ("since", UTCDateTimeField(null=True)),
+                ("running", models.BigIntegerField(null=True)),
                 ("version", models.BigIntegerField(default=0)),
                 ("quarantine", models.TextField(blank=True, default="")),
                 ("enabled", models.BooleanField()),
@@ -155,16 +265,48 @@ class Migration(migrations.Migration):
                 ("expires", models.DateTimeField(null=True)),
             ],
             options={
+                "verbose_name": "plan",
+                "verbose_name_plural": "plans",
                 "db_table": "onebeat_taskstate",
             },
+        ),
+        migrations.AddConstraint(
+            model_name="outage",
+            constraint=models.UniqueConstraint(fields=("began_at",), name="onebeat_outage_began"),
+        ),
+        migrations.AddIndex(
+            model_name="taskoptions",
+            index=models.Index(fields=["link"], name="onebeat_taskoptions_link"),
         ),
         migrations.AddIndex(
             model_name="taskstate",
             index=models.Index(fields=["wake_at"], name="onebeat_taskstate_wake"),
         ),
         migrations.AddIndex(
+            model_name="taskstate",
+            index=Partial(fields=["task"], name="onebeat_taskstate_aside", where=models.Q(("quarantine__gt", ""))),
+        ),
+        migrations.AddIndex(
+            model_name="taskstate",
+            index=Partial(
+                fields=["task"], name="onebeat_taskstate_ended", where=models.Q(("due_at", None), ("enabled", True))
+            ),
+        ),
+        migrations.AddIndex(
+            model_name="action",
+            index=models.Index(fields=["task", "id"], name="onebeat_action_task"),
+        ),
+        migrations.AddIndex(
             model_name="occurrence",
             index=models.Index(fields=["lease_until"], name="onebeat_occurrence_lease"),
+        ),
+        migrations.AddIndex(
+            model_name="occurrence",
+            index=Partial(fields=["reason", "id"], name="onebeat_occurrence_why", where=models.Q(("reason__gt", ""))),
+        ),
+        migrations.AddIndex(
+            model_name="occurrence",
+            index=Partial(fields=["id"], name="onebeat_occurrence_error", where=models.Q(("error__gt", ""))),
         ),
         migrations.AddConstraint(
             model_name="occurrence",

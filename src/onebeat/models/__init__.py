@@ -31,6 +31,7 @@ __all__ = [
     "SOLAR_SCHEDULES",
     "Action",
     "Beat",
+    "CeleryReading",
     "Change",
     "ClockedSchedule",
     "CodeVersion",
@@ -44,7 +45,6 @@ __all__ = [
     "PeriodicTask",
     "PeriodicTasks",
     "SolarSchedule",
-    "CeleryReading",
     "TaskOptions",
     "TaskState",
 ]

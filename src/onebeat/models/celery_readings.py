@@ -31,7 +31,7 @@ class CeleryReading(models.Model):
 
     class Meta:
         app_label = "django_celery_beat"
-        db_table = "onebeat_takenover"
+        db_table = "onebeat_celeryreading"
         verbose_name = "crontab that was taken over"
         verbose_name_plural = "crontabs that were taken over"
 

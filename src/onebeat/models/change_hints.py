@@ -18,31 +18,29 @@ from django.db import connections, models
 from onebeat.db import database_clock, expressions, schema, utc_columns
 
 TABLE = "onebeat_change"
-#: Made by the migration that adds the column `off`, after it: a project's own migration may run just before.
-_AFTER_OFF = "onebeat_outage"
 
 
-def changed(using: str, kind: str, refs: Iterable[Any], *, off: bool = False) -> None:
+def changed(using: str, kind: str, refs: Iterable[Any], *, left_disabled: bool = False) -> None:
     """Say that the rows of `kind` with these primary keys changed, at the database's present instant.
 
-    `off`: the change leaves these tasks disabled.
+    `left_disabled`: the change leaves these tasks disabled.
     """
     keys = sorted({key for key in refs if key is not None})
     if keys and not schema.there(using, TABLE):
         _tell_the_old_beat(using)
         return
     now, params = database_clock.clock_sql(using)
-    columns, more = _columns(using, off)
-    into = f"INSERT INTO {expressions.quoted(using, TABLE)} ({columns}) "
+    disabled = _truth(left_disabled)
+    into = f"INSERT INTO {expressions.quoted(using, TABLE)} ({_columns(using)}) "
     with connections[using].cursor() as cursor:
         if len(keys) > 50 and connections[using].vendor == "postgresql":  # one parameter for all
             cursor.execute(
-                f"{into}SELECT %s, key, {now}{more} FROM unnest(%s::bigint[]) AS v(key)", [kind, *params, keys]
+                f"{into}SELECT %s, key, {now}, {disabled} FROM unnest(%s::bigint[]) AS v(key)", [kind, *params, keys]
             )
             return
         for start in range(0, len(keys), 500):
             part = keys[start : start + 500]
-            values = ", ".join([f"(%s, %s, {now}{more})"] * len(part))
+            values = ", ".join([f"(%s, %s, {now}, {disabled})"] * len(part))
             cursor.execute(
                 f"{into}VALUES {values}",
                 [value for key in part for value in (kind, key, *params)],
@@ -50,7 +48,7 @@ def changed(using: str, kind: str, refs: Iterable[Any], *, off: bool = False) ->
 
 
 def changed_where(
-    using: str, kind: str, rows: models.QuerySet[Any, Any], at: datetime | None = None, *, off: bool = False
+    using: str, kind: str, rows: models.QuerySet[Any, Any], at: datetime | None = None, *, left_disabled: bool = False
 ) -> None:
     """Say that every row of a queryset changed, without bringing its keys here; `at` defaults to the present
     instant.
@@ -65,20 +63,21 @@ def changed_where(
         sql, where = rows.order_by().values_list("pk").query.get_compiler(using).as_sql()
     except EmptyResultSet:  # `none()`, or a filter that Django knows to match nothing
         return
-    columns, more = _columns(using, off)
+    disabled = _truth(left_disabled)
     with connections[using].cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {expressions.quoted(using, TABLE)} ({columns}) "
-            f"SELECT %s, changed.*, {now}{more} FROM ({sql}) AS changed",
+            f"INSERT INTO {expressions.quoted(using, TABLE)} ({_columns(using)}) "
+            f"SELECT %s, changed.*, {now}, {disabled} FROM ({sql}) AS changed",
             [kind, *params, *where],
         )
 
 
-def _columns(using: str, off: bool) -> tuple[str, str]:
-    """The columns to name, and the SQL that adds the last one's value. Without `off` the database's default does."""
-    if not off or not schema.there(using, _AFTER_OFF):
-        return expressions.quoted(using, "kind", "ref", "at"), ""
-    return expressions.quoted(using, "kind", "ref", "at", "off"), ", TRUE"
+def _columns(using: str) -> str:
+    return expressions.quoted(using, "kind", "ref", "at", "left_disabled")
+
+
+def _truth(value: bool) -> str:
+    return "TRUE" if value else "FALSE"
 
 
 def deleted(using: str) -> None:

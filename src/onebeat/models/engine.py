@@ -96,7 +96,7 @@ class Occurrence(models.Model):
     #: 0 for the schedule's own; a run by hand or a replay has its own number.
     run = models.IntegerField(default=0)
     #: Of a skipped range: its last nominal time. None for a single one.
-    through = UTCDateTimeField(null=True)
+    last_due_at = UTCDateTimeField(null=True)
     state = fields.CharField(max_length=10, choices=State.choices)
     reason = models.CharField(max_length=20, default="", blank=True)
     detail = models.TextField(default="", blank=True)
@@ -105,7 +105,7 @@ class Occurrence(models.Model):
     #: The id its message carries, however often it is published.
     celery_task_id = models.UUIDField()
     #: Names the claim: whoever holds this number may publish and settle, until the lease ends or another claims it.
-    claim = models.BigIntegerField(null=True)
+    claim_token = models.BigIntegerField(null=True)
     lease_until = UTCDateTimeField(null=True)
     #: How many times it was claimed: more than one means that a scheduler was lost on the way.
     claims = models.SmallIntegerField(default=0)
@@ -124,7 +124,7 @@ class Occurrence(models.Model):
     #: The attempt that has started: 0, then one more for each retry. None: none has, or it was put back.
     attempt = models.IntegerField(null=True)
     #: Names the start: whoever holds this number is the attempt and records its end.
-    start = models.BigIntegerField(null=True)
+    start_token = models.BigIntegerField(null=True)
     started_at = UTCDateTimeField(null=True)
     #: When the attempt ended. With state `started`: another one follows.
     finished_at = UTCDateTimeField(null=True)
@@ -135,7 +135,7 @@ class Occurrence(models.Model):
     #: What it raised, or why it did not run; short.
     error = models.CharField(max_length=500, default="", db_default="", blank=True)
     #: How many second copies of an attempt came to a worker.
-    copies = models.IntegerField(default=0, db_default=0)
+    duplicate_deliveries = models.IntegerField(default=0, db_default=0)
 
     class Meta:
         app_label = "django_celery_beat"
@@ -187,7 +187,7 @@ class Change(models.Model):
     #: When, by the database's clock.
     at = UTCDateTimeField()
     #: Whether the change left the task disabled: enabled again before anybody looks, it would seem never to have been.
-    off = models.BooleanField(default=False, db_default=False)
+    left_disabled = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         app_label = "django_celery_beat"

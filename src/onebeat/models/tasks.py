@@ -63,7 +63,7 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
             done = plain(self).bulk_update(tasks, names, batch_size)
             if set(names) - UNPLANNED:
                 off = [task.pk for task in tasks if not task.enabled]
-                change_hints.changed(self.db, "task", off, off=True)
+                change_hints.changed(self.db, "task", off, left_disabled=True)
                 change_hints.changed(self.db, "task", {task.pk for task in tasks} - set(off))
         return done
 
@@ -86,7 +86,7 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
                 if self.filter(rows).exists():
                     raise ValidationError(errors)
             if kwargs.keys() - UNPLANNED:
-                change_hints.changed_where(self.db, "task", self, off=kwargs.get("enabled") is False)
+                change_hints.changed_where(self.db, "task", self, left_disabled=kwargs.get("enabled") is False)
             return super().update(**kwargs)
 
     update.alters_data = True  # type: ignore[attr-defined]
@@ -274,7 +274,7 @@ class PeriodicTask(models.Model):
         with transaction.atomic(using=using):
             super().save(**kwargs)
             if touched is None or set(touched) - UNPLANNED:
-                change_hints.changed(using, "task", [self.pk], off=not self.enabled)
+                change_hints.changed(using, "task", [self.pk], left_disabled=not self.enabled)
 
     def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """As Django's."""

@@ -60,7 +60,7 @@ def _recorded(found: QuerySet[Occurrence, Any], when: datetime) -> Occurrence | 
     """The ledger's row that stands for `when`: of that time itself, or of a range around it."""
     within = when + (_SECOND if when.microsecond == 0 else _TICK)
     exact = found.filter(due_at__gte=when, due_at__lt=within).order_by("run", "due_at").first()
-    return exact or found.filter(run=0, due_at__lte=when, through__gte=when).order_by("-due_at").first()
+    return exact or found.filter(run=0, due_at__lte=when, last_due_at__gte=when).order_by("-due_at").first()
 
 
 class _Question:
@@ -92,8 +92,8 @@ class _Question:
 
     def answer(self) -> Verdict:
         row = _recorded(Occurrence.objects.using(self.using).filter(task_id=self.task), self.when)
-        if row is not None and (row.through is None or self._within(row)):
-            instant = row.due_at if row.through is None else self.nominal or self.when
+        if row is not None and (row.last_due_at is None or self._within(row)):
+            instant = row.due_at if row.last_due_at is None else self.nominal or self.when
             return of_row(self.using, row, instant, self.now)
         due_at = self.state.due_at if self.state else None
         if due_at is not None and (self.nominal or self.when) >= due_at:

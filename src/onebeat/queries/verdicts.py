@@ -110,7 +110,7 @@ def _facts(row: Occurrence, outage: Outage | None) -> dict[str, Any]:
         "decided_at": iso(row.decided_at),
     }
     more = {
-        "through": iso(row.through),
+        "last_due_at": iso(row.last_due_at),
         "reason": row.reason,
         "detail": row.detail,
         "into": iso(row.into_at),

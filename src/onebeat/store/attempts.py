@@ -77,7 +77,7 @@ def begin(
     rows = _rows(using, attempt)
     started = {
         **_taken(attempt, State.STARTED),
-        "start": token,
+        "start_token": token,
         "started_at": DatabaseNow(),
         "finished_at": None,
         "worker": worker[:255],
@@ -86,23 +86,23 @@ def begin(
     }
     if rows.filter(_later(attempt), ~Q(state=State.SKIPPED)).update(**started):
         return StartResult(StartVerdict.STARTED)
-    found = rows.values("state", "attempt", "start", "started_at", "finished_at").first()
+    found = rows.values("state", "attempt", "start_token", "started_at", "finished_at").first()
     if found is None:
         return StartResult(StartVerdict.PRUNED)
-    if found["start"] == token:
+    if found["start_token"] == token:
         return StartResult(StartVerdict.STARTED)
     if found["state"] == State.SKIPPED and rows.filter(_later(attempt)).update(**_unskipped(), **started):
         return StartResult(StartVerdict.STARTED)
-    count = F("copies") + 1
+    count = F("duplicate_deliveries") + 1
     since = found["started_at"] if found["attempt"] == attempt.number and found["finished_at"] is None else None
     if again_after is not None and since is not None:
         left = since + again_after - database_clock.now(using)
         if left > timedelta(0):
             return StartResult(StartVerdict.COPY, left)
-        same = rows.filter(attempt=attempt.number, start=found["start"], finished_at=None)
-        if same.update(**started, copies=count):
+        same = rows.filter(attempt=attempt.number, start_token=found["start_token"], finished_at=None)
+        if same.update(**started, duplicate_deliveries=count):
             return StartResult(StartVerdict.STARTED)
-    rows.update(copies=count)
+    rows.update(duplicate_deliveries=count)
     return StartResult(StartVerdict.COPY)
 
 
@@ -136,7 +136,7 @@ def put_back(using: str, attempt: Attempt, token: int | None) -> bool:
         .filter(_running(attempt, token))
         .update(
             attempt=attempt.number - 1 if attempt.number else None,
-            start=None,
+            start_token=None,
             finished_at=DatabaseNow(),
             outcome=Outcome.REQUEUED.value,
         )
@@ -156,7 +156,7 @@ def _later(attempt: Attempt) -> Q:
 def _running(attempt: Attempt, token: int | None, *, ran: bool = True) -> Q:
     """The attempt is the one that this execution began and is still to end."""
     if token is not None:
-        return Q(start=token, finished_at=None)
+        return Q(start_token=token, finished_at=None)
     # Not known by its token: what never ran (`ran`) must not end an attempt of the same number that does.
     return _later(attempt) | Q(attempt=attempt.number, finished_at=None) if ran else _later(attempt)
 
@@ -169,7 +169,7 @@ def _taken(attempt: Attempt, state: str) -> dict[str, Any]:
         "state": state,
         "attempt": attempt.number,
         "sent_at": Coalesce(F("sent_at"), DatabaseNow()),
-        "claim": None,
+        "claim_token": None,
         "lease_until": None,
     }
 

@@ -27,11 +27,11 @@ def skipped(
     detail: str,
     *,
     run: int = 0,
-    through: datetime | None = None,
+    last_due_at: datetime | None = None,
 ) -> None:
     """A nominal time, or a range of them, is not sent."""
     counters.add(using, reason)
-    told = {"due_at": due_at, "through": through, "run": run, "reason": reason, "detail": detail}
+    told = {"due_at": due_at, "last_due_at": last_due_at, "run": run, "reason": reason, "detail": detail}
     signals.tell(signals.occurrence_skipped, Occurrence, using, task=name, task_id=task, **told)
 
 

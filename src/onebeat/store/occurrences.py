@@ -23,13 +23,13 @@ _COLUMNS = {
     "task_name": "text",
     "due_at": "timestamp",
     "run": "integer",
-    "through": "timestamp",
+    "last_due_at": "timestamp",
     "state": "text",
     "reason": "text",
     "detail": "text",
     "into_at": "timestamp",
     "celery_task_id": "uuid",
-    "claim": "bigint",
+    "claim_token": "bigint",
     "lease_until": "timestamp",
     "claims": "smallint",
     "beat_id": "bigint",
@@ -119,7 +119,7 @@ def claim(
     )
     mine = _under(using, token, lease_until) if inserted is None else _by_key(inserted)
     left = wanted.keys() - mine.keys()
-    if left and _revive(using, left, claim=token, lease_until=lease_until, claims=1, beat=beat, decided_at=now):
+    if left and _revive(using, left, claim_token=token, lease_until=lease_until, claims=1, beat=beat, decided_at=now):
         mine = _under(using, token, lease_until)
     claimed = [Claimed(pk, wanted[key], key[1], 0, ids[key]) for key, pk in mine.items()]
     return sorted(claimed, key=lambda one: (one.due_at, one.id))
@@ -127,7 +127,7 @@ def claim(
 
 def _under(using: str, token: int, lease_until: datetime) -> dict[tuple[int, datetime], int]:
     """The occurrences of one claim, by task and nominal time. The lease has an index, the claim has none."""
-    rows = Occurrence.objects.using(using).filter(lease_until=lease_until, claim=token)
+    rows = Occurrence.objects.using(using).filter(lease_until=lease_until, claim_token=token)
     return _by_key(rows.values_list("pk", "task_id", "due_at"))
 
 
@@ -149,7 +149,7 @@ def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: Any) -
                 state=Occurrence.State.CLAIMED,
                 reason="",
                 detail=f"was skipped before: {reason}",
-                through=None,
+                last_due_at=None,
                 **values,
             )
     return done
@@ -171,7 +171,7 @@ def last_name(using: str, task: int) -> str:
 def newest(using: str, task: int) -> datetime | None:
     """The newest nominal time of a task that the ledger speaks of."""
     row = Occurrence.objects.using(using).filter(task_id=task, run=0).order_by("-due_at").first()
-    return None if row is None else row.through or row.due_at
+    return None if row is None else row.last_due_at or row.due_at
 
 
 def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
@@ -189,7 +189,7 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
              *(Occurrence.State.SKIPPED.value, one.skip.reason, detail, one.skip.into),
              *(identity.celery_task_id(space, one.task.id, first), None, None, 0, None, now, None))
         )  # fmt: skip
-        through = last if last > first else None
-        events.skipped(using, one.task.id, one.task.name, first, one.skip.reason, detail, through=through)
+        last_due_at = last if last > first else None
+        events.skipped(using, one.task.id, one.task.name, first, one.skip.reason, detail, last_due_at=last_due_at)
     if rows:
         upserts.insert_or_lose(using, TABLE, _COLUMNS, utc_columns.to_rows(using, rows), _UNIQUE)

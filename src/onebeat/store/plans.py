@@ -36,7 +36,7 @@ class Since:
     first: datetime
     last: datetime
     #: Some change left the task disabled.
-    off: bool = False
+    left_disabled: bool = False
     #: The first change after the last one that left it disabled: where a task that is enabled now begins anew.
     back: datetime | None = None
     #: Whether a hint said so; else it is when somebody looked.
@@ -46,8 +46,10 @@ class Since:
         """This and what came before it."""
         if other is None:
             return self
-        back = None if self.off else other.back or (self.first if other.off else None)
-        return Since(min(self.first, other.first), max(self.last, other.last), self.off or other.off, back)
+        back = None if self.left_disabled else other.back or (self.first if other.left_disabled else None)
+        return Since(
+            min(self.first, other.first), max(self.last, other.last), self.left_disabled or other.left_disabled, back
+        )
 
 
 def consume(using: str, limit: int) -> int:
@@ -60,15 +62,15 @@ def consume(using: str, limit: int) -> int:
             Change.objects.using(using)
             .select_for_update(skip_locked=True)
             .order_by("pk")
-            .values_list("pk", "kind", "ref", "at", "off")[:limit]
+            .values_list("pk", "kind", "ref", "at", "left_disabled")[:limit]
         )
         if not rows:
             return 0
         done = []
         since: dict[int, Since] = {}
-        for pk, kind, ref, at, off in rows:
+        for pk, kind, ref, at, left_disabled in rows:
             if kind == Change.Kind.TASK:
-                since[ref] = Since(at, at, off).joined(since.get(ref))
+                since[ref] = Since(at, at, left_disabled).joined(since.get(ref))
             else:
                 _spread(using, kind, ref, at)
                 done.append(pk)
@@ -97,7 +99,7 @@ def plan(using: str, tasks: Iterable[int], now: datetime, since: Mapping[int, Si
     found = definitions.fetch(using, [task for task in ids if task not in held])
     forget(using, [state for task, state in mine.items() if task not in found], now)
     # One that was disabled and is enabled: the hint of that may not have been among those that were read.
-    unsure = [one for task, one in found.items() if since is None or (since[task].off and one.enabled)]
+    unsure = [one for task, one in found.items() if since is None or (since[task].left_disabled and one.enabled)]
     since = {**(since or {}), **noticed(using, unsure, now)}
     new = [planned(one, None, since[task], now) for task, one in found.items() if task not in mine]
     task_states.insert(using, new)
@@ -115,9 +117,9 @@ def forget(using: str, gone: Iterable[State], now: datetime) -> None:
     for state in due:
         assert state.due_at is not None
         # Whatever else it named until now: the rule has gone with it.
-        through = state.due_at if state.copied[COPIED.index("one_off")] else now
+        last_due_at = state.due_at if state.copied[COPIED.index("one_off")] else now
         task = definitions.gone(state.task, occurrences.last_name(using, state.task))
-        skips.append(occurrences.Skipped(task, Skip(state.due_at, through, "cancelled"), "the task is gone"))
+        skips.append(occurrences.Skipped(task, Skip(state.due_at, last_due_at, "cancelled"), "the task is gone"))
     occurrences.skip(using, skips, now)
     task_states.delete(using, [state.task for state in gone])
 
@@ -135,8 +137,8 @@ def again(using: str, tasks: Sequence[tuple[Definition, State]], since: Mapping[
         if state.due_at and state.due_at <= last and after.due_at != state.due_at:
             off = not definition.enabled or since[state.task].back
             reason = (after.quarantine and "quarantined") or ("disabled" if off else "edited")
-            through = state.due_at if state.copied[COPIED.index("one_off")] else last
-            dropped.append(occurrences.Skipped(definition, Skip(state.due_at, through, reason), after.quarantine))
+            last_due_at = state.due_at if state.copied[COPIED.index("one_off")] else last
+            dropped.append(occurrences.Skipped(definition, Skip(state.due_at, last_due_at, reason), after.quarantine))
         if state.quarantine and not after.quarantine and definition.enabled:
             dropped += _slept(using, definition, state, after, last)
     task_states.write(using, changed, plan=True)
@@ -185,12 +187,12 @@ def noticed(using: str, found: Iterable[Definition], now: datetime) -> dict[int,
         wanted |= models.Q(kind=kind, ref__in=list(refs))
     since: dict[int, Since] = {}
     hinted = Change.objects.using(using).filter(wanted).order_by("pk")
-    for kind, ref, at, off in hinted.values_list("kind", "ref", "at", "off"):
+    for kind, ref, at, left_disabled in hinted.values_list("kind", "ref", "at", "left_disabled"):
         for task in users[kind][ref]:
-            since[task] = Since(at, at, off).joined(since.get(task))
+            since[task] = Since(at, at, left_disabled).joined(since.get(task))
     for one in found:
         known = since.get(one.id)
-        if known and known.off and known.back is None and one.enabled:
+        if known and known.left_disabled and known.back is None and one.enabled:
             since[one.id] = replace(known, back=now)  # enabled again past the ORM
     return {task: since.get(task, Since(now, now, told=False)) for task in users[Change.Kind.TASK]}
 

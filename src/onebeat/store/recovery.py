@@ -56,7 +56,7 @@ def reclaim(using: str, terms: Terms) -> Batch:
             )
         batch.occurrences.sort(key=lambda one: (one.due_at, one.id))
         Occurrence.objects.using(using).filter(among(using, "pk", keep)).update(
-            claim=batch.token,
+            claim_token=batch.token,
             lease_until=now + terms.lease,
             claims=Least(F("claims"), _MANY) + 1,
             beat=terms.beat,
@@ -108,6 +108,6 @@ def _followed(state: State | None, due_at: datetime, now: datetime) -> bool:
 
 def _skip(using: str, row: Occurrence, reason: str, detail: str) -> None:
     Occurrence.objects.using(using).filter(pk=row.pk).update(
-        state=Occurrence.State.SKIPPED, reason=reason, detail=detail, claim=None, lease_until=None
+        state=Occurrence.State.SKIPPED, reason=reason, detail=detail, claim_token=None, lease_until=None
     )
     events.skipped(using, row.task_id, row.task_name, row.due_at, reason, detail, run=row.run)

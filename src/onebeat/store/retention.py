@@ -83,7 +83,7 @@ def occurrences(using: str, keep: Keep, after: int, size: int) -> tuple[int | No
 
 
 def _old(using: str, keep: Keep) -> QuerySet[Occurrence, Any]:
-    last = Greatest("due_at", Coalesce("through", "due_at"))
+    last = Greatest("due_at", Coalesce("last_due_at", "due_at"))
     return Occurrence.objects.using(using).annotate(onebeat_last=last).filter(keep.old())
 
 

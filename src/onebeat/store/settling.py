@@ -31,7 +31,7 @@ def sent(using: str, token: int, ids: Iterable[int]) -> int:
     """The broker has these. Returns how many were still ours to record."""
     clock, told = database_clock.clock_sql(using)
     where, params = _mine(using, token, ids)
-    what = f"state = '{Occurrence.State.SENT.value}', sent_at = {clock}, claim = NULL, lease_until = NULL"
+    what = f"state = '{Occurrence.State.SENT.value}', sent_at = {clock}, claim_token = NULL, lease_until = NULL"
     with connections[using].cursor() as cursor:
         cursor.execute(f"UPDATE {TABLE} SET {what} WHERE {where}", [*told, *params])
         return int(cursor.rowcount)
@@ -49,7 +49,7 @@ def tell(using: str, those: Collection[Claimed]) -> None:
 def refused(using: str, token: int, pk: int, detail: str) -> None:
     """This one can't be sent as it is: set aside with its reason."""
     _held(using, token, [pk]).update(
-        state=Occurrence.State.SKIPPED, reason="refused", detail=detail, claim=None, lease_until=None
+        state=Occurrence.State.SKIPPED, reason="refused", detail=detail, claim_token=None, lease_until=None
     )
 
 
@@ -66,9 +66,9 @@ def release(using: str, token: int, ids: Iterable[int]) -> int:
 def _mine(using: str, token: int, ids: Iterable[int]) -> tuple[str, list[Any]]:
     """`_held` as SQL with its parameters, for what is asked at every flush."""
     where, keys = among_sql(using, "id", ids)
-    return f"{where} AND claim = %s AND state = '{Occurrence.State.CLAIMED.value}'", [*keys, token]
+    return f"{where} AND claim_token = %s AND state = '{Occurrence.State.CLAIMED.value}'", [*keys, token]
 
 
 def _held(using: str, token: int, ids: Iterable[int]) -> models.QuerySet[Occurrence, Any]:
     rows = Occurrence.objects.using(using).filter(among(using, "pk", ids))
-    return rows.filter(claim=token, state=Occurrence.State.CLAIMED)
+    return rows.filter(claim_token=token, state=Occurrence.State.CLAIMED)

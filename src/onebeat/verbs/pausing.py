@@ -186,7 +186,7 @@ def _catch_up(
 def _skipped(using: str) -> models.QuerySet[Any, Any]:
     """The times that a pause has skipped, with the `last` of each range."""
     skipped = Occurrence.objects.using(using).filter(run=0, state=Occurrence.State.SKIPPED, reason=catchup.PAUSED)
-    return skipped.annotate(last=Coalesce("through", "due_at"))
+    return skipped.annotate(last=Coalesce("last_due_at", "due_at"))
 
 
 def _passed(

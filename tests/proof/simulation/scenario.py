@@ -303,7 +303,7 @@ def _ledger() -> list[Row]:
             due_at=row.due_at,
             state=str(row.state),
             reason=row.reason,
-            through=row.through,
+            through=row.last_due_at,
             into=row.into_at,
             message_id=str(row.celery_task_id),
             decided_at=row.decided_at,

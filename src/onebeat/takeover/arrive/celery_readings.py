@@ -17,7 +17,7 @@ from onebeat.db import upserts
 from onebeat.takeover.arrive.canonical_values import no_zone, reading
 from onebeat.takeover.arrive.merge import NAMED, READ, Table, as_text
 
-TABLE = "onebeat_takenover"
+TABLE = "onebeat_celeryreading"
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,7 +78,11 @@ def give_back(using: str, *, disable: bool) -> Iterator[list[Task]]:
             ids = [task.id for task in found]
             for rows, left in ((_open(using, ids), "to django-celery-beat"), (_asked(using, ids), "unsent")):
                 rows.update(
-                    state=Occurrence.State.SKIPPED, reason=REASON, detail=f"left {left}", claim=None, lease_until=None
+                    state=Occurrence.State.SKIPPED,
+                    reason=REASON,
+                    detail=f"left {left}",
+                    claim_token=None,
+                    lease_until=None,
                 )
             # A plan that lay here while another beat was at work would be old, and its times sent again.
             TaskState.objects.using(using).filter(pk__in=ids).delete()

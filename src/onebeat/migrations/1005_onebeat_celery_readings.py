@@ -10,7 +10,7 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name="TakenOver",
+            name="CeleryReading",
             fields=[
                 ("crontab", models.BigIntegerField(primary_key=True, serialize=False)),
                 ("text", models.CharField(max_length=700)),
@@ -20,7 +20,7 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "crontab that was taken over",
                 "verbose_name_plural": "crontabs that were taken over",
-                "db_table": "onebeat_takenover",
+                "db_table": "onebeat_celeryreading",
             },
         ),
         # What is dropped on the way back is found again on the way forward.
