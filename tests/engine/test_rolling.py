@@ -17,8 +17,8 @@ FIRST = {
     "onebeat_beat": "host pid version started_at seen_at able_since lag_ms skew_ms stopped_at",
     "onebeat_change": "kind ref at",
     "onebeat_fact": "name value",
-    "onebeat_occurrence": "task_id task_name due_at run last_due_at state reason detail celery_task_id claim_token lease_until "
-    "claims beat_id decided_at sent_at",
+    "onebeat_occurrence": "task_id task_name due_at run last_due_at state reason detail celery_task_id claim_token "
+    "lease_until claims beat_id decided_at sent_at",
     "onebeat_taskoptions": "task_id missed grace_seconds jitter_seconds paused paused_until paused_why paused_by",
     "onebeat_taskstate": "task_id version due_at wake_at anchor water_mark quarantine enabled one_off interval crontab "
     "solar clocked rule clocked_time start_time expires",
