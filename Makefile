@@ -9,7 +9,8 @@ MARK ?=
 # Many tests wait for processes: four files at a time, also on two cores. Long ones first (tests/conftest.py).
 WORKERS ?= 4
 # What is repeated in this process on every database: what writes and locks.
-ON_EACH := tests/engine tests/contract tests/verbs tests/concurrency
+ON_EACH := $(addprefix tests/,engine store queries verbs models db dispatch celery contrib declare management) \
+	tests/test_api.py tests/test_signals.py
 XDIST := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 CODE := $(wildcard src tests examples benchmarks docs/reference/build.py)
 LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emit-trusted-host
@@ -89,7 +90,7 @@ reference: .venv/installed
 	$(BIN)/python docs/reference/build.py
 
 oracle: .venv/installed
-	ONEBEAT_ORACLE_ROUNDS=40000 $(BIN)/python -m pytest --timeout 3600 tests/core/test_oracle.py
+	ONEBEAT_ORACLE_ROUNDS=40000 $(BIN)/python -m pytest --timeout 3600 tests/core/recurrence/test_oracle.py
 
 simulate: .venv/installed
 	$(BIN)/python -m tests.proof.simulation $(if $(SEED),$(SEED),1 $(or $(SEEDS),1000))

@@ -17,8 +17,6 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
-from tests.services import Missing
-
 from benchmarks import goals, machine, plots, report, rivals
 from benchmarks.figures import Figure
 from benchmarks.measures import (
@@ -37,6 +35,7 @@ from benchmarks.measures import (
 )
 from benchmarks.sizes import Sizes
 from benchmarks.world import Failed, World
+from tests.services import Missing
 
 HERE = Path(__file__).parent
 MEASURES: dict[str, Callable[[World, Sizes], Iterator[Figure]]] = {

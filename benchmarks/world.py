@@ -13,10 +13,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks import rivals
 from tests import services
 from tests.databases import Database, admin_connection
-
-from benchmarks import rivals
 
 ROOT = Path(__file__).resolve().parent.parent
 #: As they stand in the names of figures; Redis and PostgreSQL are not named.

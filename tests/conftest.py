@@ -1,4 +1,4 @@
-"""Fixtures for tests on real databases and brokers. Nothing here needs Django or Celery to be imported.
+"""Fixtures for tests on real databases and brokers. Only `bench` needs Django, and imports it when it is used.
 
 Tests marked `django_db` run in this process, on the database that ONEBEAT_TEST_DB names (SQLite if unset).
 Tests that take `database` or `broker` run once for each one that is there. See tests/services.py for how they
@@ -11,12 +11,16 @@ import os
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import services
 from tests.processes import spawning
 from tests.scratch import Post, Scratch, Templates
+
+if TYPE_CHECKING:
+    from tests.engine.kit import Bench
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -35,6 +39,17 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "broker" in metafunc.fixturenames:
         found_brokers = services.brokers()
         metafunc.parametrize("broker", found_brokers, ids=[each.name for each in found_brokers], indirect=True)
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What works on a scheduler's bench, or declares tasks, is in-process work on a database: `make test` repeats it on
+    each kind.
+    """
+    fixtures = getattr(item, "fixturenames", ())
+    if "bench" in fixtures:
+        item.add_marker(pytest.mark.django_db(transaction=True))
+    elif "still" in fixtures:
+        item.add_marker(pytest.mark.django_db)
 
 
 @pytest.hookimpl(trylast=True)
@@ -82,6 +97,21 @@ def broker(request: pytest.FixtureRequest) -> Iterator[Post]:
     """A queue of its own on a broker, for this test; once for each broker."""
     with Post.open(request.param) as post:
         yield post
+
+
+@pytest.fixture
+def bench(transactional_db: None) -> Iterator[Bench]:
+    """A scheduler at work since START, on the database that ONEBEAT_TEST_DB names, with nothing to do yet. The clock
+    stands; to the scheduler nothing takes any time, on a slow machine too.
+    """
+    from onebeat.core import clock
+    from tests.engine.kit import START, Bench
+
+    with clock.pin(START), clock.using(clock.Source(monotonic=lambda: 0.0)):
+        bench = Bench()
+        bench.tick()
+        yield bench
+        bench.engine.close()
 
 
 @pytest.fixture

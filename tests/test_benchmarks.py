@@ -8,6 +8,7 @@ import pkgutil
 from dataclasses import replace
 
 import pytest
+
 from benchmarks import goals, measures, report
 from benchmarks.figures import Figure
 from benchmarks.run import MEASURES

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from onebeat.core.describe import describe, note, raw
 from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
-from tests.core.test_cron_laws import crons
+from tests.core.recurrence.test_cron_laws import crons
 from tests.core.walking import at
 
 

@@ -10,20 +10,8 @@ import pytest
 from onebeat.core import clock
 from onebeat.declare import registry, sources
 from onebeat.declare.sync import Report, sync
-from tests.engine.conftest import bench
-from tests.engine.conftest import pytest_collection_modifyitems as of_engine
 from tests.engine.kit import START
 from tests.project.celery import app
-
-__all__ = ["bench"]
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Both are in-process work on a database: `make test` repeats it on each kind."""
-    of_engine(items)
-    for item in items:
-        if "still" in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.django_db)
 
 
 @pytest.fixture

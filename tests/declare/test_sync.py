@@ -18,6 +18,7 @@ from onebeat.declare import autosync, sources
 from onebeat.declare.overriding import drop_override, overridden, overrides
 from onebeat.declare.sync import Report
 from onebeat.declare.values import Cron, Every, Solar
+from onebeat.dispatch.celery import app as celery_app
 from onebeat.models import Action, CodeVersion, CrontabSchedule, Declared, IntervalSchedule, PeriodicTask, TaskOptions
 from tests.declare.conftest import Code
 from tests.engine.kit import Bench, at, due, every, sql, task, why
@@ -299,12 +300,12 @@ def test_a_process_without_the_app_cannot_tell_what_left_the_settings(
     bench: Bench, code: Code, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code(settings={"s": {"task": ADD, "schedule": 60}})
-    assert autosync.project_app() is not None
+    assert celery_app.made_here() is not None
     monkeypatch.delattr(mail, "outbox")
     monkeypatch.setattr(app, "main", "default")  # as that of Celery's own, made when nobody has made one
     code(apply=False)
     call_command("migrate", verbosity=0)
-    assert autosync.project_app() is None and row("s").enabled
+    assert celery_app.made_here() is None and row("s").enabled
 
 
 def test_rows_written_past_every_rule_are_read(still: None, code: Code) -> None:
