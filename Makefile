@@ -24,7 +24,7 @@ help:
 	@echo 'make demo         the main job on SQLite, no server needed'
 	@echo 'make demo-admin   the same with the admin to look at'
 	@echo 'make test         the tests, on every database and broker found here; ONEBEAT_TEST_ALL=1: those of minutes too'
-	@echo 'make lint         ruff, mypy, import contracts'
+	@echo 'make lint         ruff, mypy, import contracts, the figures of tests/house.py'
 	@echo 'make typing       pyright on what users see (make lint has mypy on it)'
 	@echo 'make bench        the benchmark; SHORT=1 for a few minutes of it, SIZES=10000 for at most so many tasks'
 	@echo 'make screenshots  the pictures in docs/screenshots, of the admin as it is now'
@@ -68,6 +68,7 @@ lint: .venv/installed
 	$(BIN)/ruff format --check $(CODE)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m tests.house
 
 typing: .venv/installed
 	@test -x .venv-typing/bin/pyright || { $(PYTHON) -m venv .venv-typing && .venv-typing/bin/pip install --quiet 'pyright[nodejs]'; }
