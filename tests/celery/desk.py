@@ -92,15 +92,15 @@ class Desk:
         due_at, made = START + timedelta(seconds=self._count), uuid.uuid4()
         stored = str(made) if self.link.features.has_native_uuid_field else made.hex
         instant = to_column(self.database.vendor, due_at)
-        columns = "task_id, task_name, due_at, run, state, reason, detail, celery_task_id, claims, decided_at"
+        columns = "task_id, task_uid, task_name, due_at, run, state, reason, detail, celery_task_id, claims, decided_at"
         with self.link.cursor() as cursor:
             cursor.execute(
-                f"INSERT INTO onebeat_occurrence ({columns}) VALUES (1, 't', %s, 0, %s, '', '', %s, 1, %s)",
+                f"INSERT INTO onebeat_occurrence ({columns}) VALUES (1, 1, 't', %s, 0, %s, '', '', %s, 1, %s)",
                 [instant, state, stored, instant],
             )
             cursor.execute("SELECT id FROM onebeat_occurrence WHERE due_at = %s", [instant])
             key = cursor.fetchone()[0]
-        headers = {"onebeat_occurrence": key, "onebeat_due_at": due_at.isoformat(), "onebeat_run": 0}
+        headers = {"onebeat_task": 1, "onebeat_due_at": due_at.isoformat(), "onebeat_run": 0}
         return Sent(key, str(made), headers)
 
     def send(self, task: str, one: Sent, *args: Any, copies: int = 1, **options: Any) -> Sent:

@@ -21,7 +21,7 @@ LIMIT = 120
 def ran(task: Any, key: str) -> None:
     """One write to a file opened for appending: lines of several processes never mix."""
     request = task.request
-    line = {"key": key, "task": task.name, "retries": request.retries, "header": request.get("onebeat_occurrence")}
+    line = {"key": key, "task": task.name, "retries": request.retries, "header": request.get("onebeat_task")}
     log = os.open(os.environ["ONEBEAT_TEST_LOG"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     try:
         os.write(log, (json.dumps(line) + "\n").encode())

@@ -35,7 +35,7 @@ def app(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> Iterator[Celery]:
 def request(row: Occurrence, **values: Any) -> dict[str, Any]:
     """What a worker makes of a message."""
     key = str(row.celery_task_id)
-    headers = {"onebeat_occurrence": row.pk, "onebeat_due_at": row.due_at.isoformat(), "onebeat_run": 0}
+    headers = {"onebeat_task": row.task_uid, "onebeat_due_at": row.due_at.isoformat(), "onebeat_run": 0}
     return {"id": key, "root_id": key, "retries": 0, "hostname": "w@h", "delivery_info": {}, **headers, **values}
 
 

@@ -21,7 +21,7 @@ from kombu.utils.imports import symbol_by_name
 from onebeat.celery.beat import Scheduler
 from onebeat.compat.schedulers import DatabaseScheduler
 from onebeat.core import clock
-from onebeat.core.headers import OCCURRENCE_HEADER
+from onebeat.core.headers import TASK_HEADER
 from onebeat.models import Beat, Occurrence, TaskState
 from tests import services
 from tests.compat.beating import run, task, waiting
@@ -209,7 +209,7 @@ def test_each_message_that_a_hook_makes_of_an_entry_has_its_own_id(
     ids = {(headers["tenant"], headers["id"]) for headers in found}
     assert len(ids) == 3 and len({key for _, key in ids}) == 3
     assert ("a", str(Occurrence.objects.get(task_id=one.pk).celery_task_id)) in ids
-    assert {headers["tenant"] for headers in found if OCCURRENCE_HEADER in headers} == {"a"}
+    assert {headers["tenant"] for headers in found if TASK_HEADER in headers} == {"a"}
 
 
 @pytest.fixture

@@ -230,13 +230,13 @@ _CLOCK = {
 
 def _unlike(rows: list[Row], messages: list[services.Message]) -> list[str]:
     """Where ledger and broker differ."""
-    sent = {row.id: row for row in rows if row.state == "sent"}
+    sent = {row.message_id: row for row in rows if row.state == "sent"}
     lines = [f"left in state {row.state}: {row}" for row in rows if row.state not in ("sent", "skipped")]
     arrived = set()
     for message in messages:
         headers = message.headers
-        key = headers.get("onebeat_occurrence")
-        row = sent.get(key)  # type: ignore[arg-type]
+        key = headers["id"]
+        row = sent.get(key)
         says = (headers["id"], headers.get("periodic_task_name"), headers.get("onebeat_due_at"))
         if row is None:
             lines.append(f"the broker has {says}, the ledger has no sent occurrence {key}")

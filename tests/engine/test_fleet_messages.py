@@ -73,7 +73,7 @@ def check(fleet: Fleet) -> None:
     assert found.keys() == rows.keys()
     for name, (_, message) in found.items():
         headers, row = message.headers, rows[name]
-        assert (headers["id"], headers["onebeat_occurrence"]) == (row.message_id, row.id)
+        assert headers["id"] == row.message_id and headers["onebeat_task"]
         assert (headers["onebeat_due_at"], headers["onebeat_run"]) == (row.due_at.isoformat(), 0)
     elsewhere = {name: suffix for name, (suffix, _) in found.items() if suffix}
     assert elsewhere == {"queue": "-other", "exchange": "-exchange"}

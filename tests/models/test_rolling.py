@@ -17,11 +17,11 @@ FIRST = {
     "onebeat_beat": "host pid version started_at seen_at able_since lag_ms skew_ms stopped_at",
     "onebeat_change": "kind ref at",
     "onebeat_fact": "name value",
-    "onebeat_occurrence": "task_id task_name due_at run last_due_at state reason detail celery_task_id claim_token "
-    "lease_until claims beat_id decided_at sent_at",
+    "onebeat_occurrence": "task_id task_uid task_name due_at run last_due_at state reason detail celery_task_id "
+    "claim_token lease_until claims beat_id decided_at sent_at",
     "onebeat_taskoptions": "task_id missed grace_seconds jitter_seconds paused paused_until paused_why paused_by",
-    "onebeat_taskstate": "task_id version due_at wake_at anchor water_mark quarantine enabled one_off interval crontab "
-    "solar clocked rule clocked_time start_time expires",
+    "onebeat_taskstate": "task_id version uid task_name due_at wake_at anchor water_mark quarantine enabled one_off "
+    "interval crontab solar clocked rule clocked_time start_time expires",
 }
 
 
@@ -43,7 +43,16 @@ def test_rows_of_the_first_version_are_taken_and_worked_with(bench: Bench) -> No
     add("onebeat_change", kind="task", ref=one.pk + 1000, at=at(0))
     add("onebeat_fact", name="something", value="x")
     plan = {"due_at": at(60), "wake_at": at(60), "anchor": at(0), "quarantine": "", "enabled": True, "one_off": False}
-    add("onebeat_taskstate", task_id=one.pk, version=0, interval=one.interval_id, rule="60 seconds", **plan)
+    add(
+        "onebeat_taskstate",
+        task_id=one.pk,
+        version=0,
+        uid=5,
+        task_name="t",
+        interval=one.interval_id,
+        rule="60 seconds",
+        **plan,
+    )
     policy = {"missed": "latest", "jitter_seconds": 0, "paused": False, "paused_why": "", "paused_by": ""}
     add("onebeat_taskoptions", task_id=one.pk, **policy)
     claimed = {"state": "claimed", "reason": "", "detail": "", "claim_token": 1, "lease_until": at(30), "claims": 1}
@@ -51,6 +60,7 @@ def test_rows_of_the_first_version_are_taken_and_worked_with(bench: Bench) -> No
     add(
         "onebeat_occurrence",
         task_id=one.pk,
+        task_uid=5,
         task_name="t",
         due_at=at(0),
         run=0,

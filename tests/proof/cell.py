@@ -237,7 +237,7 @@ class Cell:
                 while (line := lines.readline()).endswith("\n"):
                     self._read = lines.tell()
                     said = json.loads(line)
-                    self._ran |= {said["occurrence"]} if said["kind"] == "body" else set()
+                    self._ran |= {said["id"]} if said["kind"] == "body" else set()
         rows = self.ask("SELECT count(*) FROM onebeat_occurrence WHERE state <> 'skipped'")
         return bool(rows) and 0 < rows[0][0] <= len(self._ran)
 
@@ -267,19 +267,19 @@ class Cell:
         from onebeat.db.utc_columns import from_column
 
         named, ledger = {}, []
-        for key, task, due, state, reason, through, into, message, decided, sent, claims, beat in self.fleet.query(
+        for _, task, due, state, reason, through, into, message, decided, sent, claims, beat in self.fleet.query(
             f"SELECT {_COLUMNS} FROM onebeat_occurrence ORDER BY due_at, id"
         ):
             due_at = from_column(due)
             assert due_at is not None
-            named[key] = task, due_at
             times = [from_column(one) for one in (through, into, decided, sent)]
             ident = str(message) if "-" in str(message) else str(_uuid(message))
+            named[ident] = task, due_at
             claimed = max(claims, 0 if beat is None else 1)
             ledger.append(Row(task, due_at, state, reason, times[0], times[1], ident, times[2], times[3], claimed))
         arrivals, bodies = [], []
         for line in guarded.read(self.log):
-            task, due_at = named.get(line["occurrence"], (f"occurrence {line['occurrence']}", self.began))
+            task, due_at = named.get(line["id"], (f"message {line['id']}", self.began))
             at = datetime.fromtimestamp(line["at"], UTC) + self.shift
             if line["kind"] == "body":
                 bodies.append(Execution(task, due_at, at, at, line["attempt"]))

@@ -32,12 +32,12 @@ def _write(kind: str, header: Any, message: str, attempt: int) -> None:
 @signals.task_received.connect(weak=False)
 def _received(request: Any, **kwargs: Any) -> None:
     headers = request.request_dict
-    _write("message", headers.get("onebeat_occurrence"), request.id, headers.get("retries") or 0)
+    _write("message", headers.get("onebeat_task"), request.id, headers.get("retries") or 0)
 
 
 @app.task(bind=True, base=Guarded, name=NAME)
 def note(self: Task[Any, Any]) -> None:
-    _write("body", self.request.get("onebeat_occurrence"), self.request.id, self.request.retries)
+    _write("body", self.request.get("onebeat_task"), self.request.id, self.request.retries)
 
 
 def read(path: Path) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ def occurrence(**values: Any) -> Occurrence:
 
 
 def attempt(row: Occurrence, number: int = 0) -> Attempt:
-    return Attempt(row.pk, row.due_at, row.run, number)
+    return Attempt(row.task_uid, row.due_at, row.run, number)
 
 
 def begin(row: Occurrence, number: int, token: int, again: float | None = None) -> StartVerdict:
@@ -189,9 +189,9 @@ def test_a_row_that_is_not_the_one_the_message_speaks_of(bench: Bench) -> None:
     """Pruned; or its key was given away again by a database that was restored."""
     row = occurrence()
     for other in (
-        Attempt(row.pk + 1, row.due_at, 0, 0),
-        Attempt(row.pk, row.due_at + SECOND, 0, 0),
-        Attempt(row.pk, row.due_at, 1, 0),
+        Attempt(row.task_uid + 1, row.due_at, 0, 0),
+        Attempt(row.task_uid, row.due_at + SECOND, 0, 0),
+        Attempt(row.task_uid, row.due_at, 1, 0),
     ):
         assert attempts.begin("default", other, 7, "w").verdict == PRUNED
         assert attempts.end("default", other, None, Outcome.SUCCESS) is False
@@ -210,7 +210,7 @@ def test_any_text_of_an_error_is_kept_as_far_as_it_goes(bench: Bench, error: str
     assert (row.error, row.worker) == (kept, "w" * 255)
 
 
-HEADERS = {"onebeat_occurrence": 5, "onebeat_due_at": at(0).isoformat(), "onebeat_run": 2, "id": "a", "root_id": "a"}
+HEADERS = {"onebeat_task": 5, "onebeat_due_at": at(0).isoformat(), "onebeat_run": 2, "id": "a", "root_id": "a"}
 
 
 @pytest.mark.parametrize(
@@ -219,10 +219,10 @@ HEADERS = {"onebeat_occurrence": 5, "onebeat_due_at": at(0).isoformat(), "onebea
         ({}, 0),
         ({"retries": 3}, 3),
         ({"root_id": None}, 0),
-        ({"onebeat_occurrence": "5"}, 0),
-        ({"onebeat_occurrence": None}, None),
-        ({"onebeat_occurrence": "five"}, None),
-        ({"onebeat_occurrence": [5]}, None),
+        ({"onebeat_task": "5"}, 0),
+        ({"onebeat_task": None}, None),
+        ({"onebeat_task": "five"}, None),
+        ({"onebeat_task": [5]}, None),
         ({"onebeat_due_at": None}, None),
         ({"onebeat_due_at": "today"}, None),
         ({"onebeat_due_at": "2026-03-10T10:00:00"}, None),

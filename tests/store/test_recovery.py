@@ -55,7 +55,13 @@ def test_an_occurrence_that_is_in_the_ledger_already_is_somebody_elses(bench: Be
     one = task(interval=every(10))
     bench.tick()
     Occurrence.objects.create(
-        task=one, task_name="t", due_at=at(10), state="sent", celery_task_id=uuid.uuid4(), decided_at=at(9)
+        task=one,
+        task_uid=TaskState.objects.get(pk=one.pk).uid,
+        task_name="t",
+        due_at=at(10),
+        state="sent",
+        celery_task_id=uuid.uuid4(),
+        decided_at=at(9),
     )
     bench.work(11)
     assert (bench.sent, due(one)) == ([], 20)
@@ -80,7 +86,7 @@ def test_what_a_dead_scheduler_left_is_sent_by_another_when_its_lease_has_passed
     assert ledger(one) == [(5, "sent", "")]
     ids = {message.id for message in bench.outbox.messages + other.outbox.messages}
     space = uuid.UUID(Fact.objects.get(pk="namespace").value)
-    assert ids == {str(identity.celery_task_id(space, one.pk, at(5)))}
+    assert ids == {str(identity.celery_task_id(space, TaskState.objects.get(pk=one.pk).uid, at(5)))}
     other.work(LEASE + 5)
     assert other.sent == [("t", 5)]
     other.engine.owed.write()

@@ -12,11 +12,11 @@ from celery import beat
 from django.db import DEFAULT_DB_ALIAS
 
 from onebeat.celery.entries import ModelEntry
-from onebeat.core.headers import OCCURRENCE_HEADER
+from onebeat.core.headers import TASK_HEADER
 from onebeat.dispatch.base import Message, PublishResult, Refused
 from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
 from onebeat.dispatch.celery.prepared import Kinds
-from onebeat.models import Occurrence, PeriodicTask
+from onebeat.models import PeriodicTask
 from onebeat.models.task_rules import SCHEDULES
 
 logger = logging.getLogger("onebeat")
@@ -52,15 +52,12 @@ class HookedDispatcher(CeleryDispatcher):
         scheduler.apply_async = self._watched
 
     def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
-        wanted = [message.options["headers"][OCCURRENCE_HEADER] for message in messages]
-        tasks = dict(Occurrence.objects.using(DEFAULT_DB_ALIAS).filter(pk__in=wanted).values_list("pk", "task_id"))
         rows = PeriodicTask._base_manager.using(DEFAULT_DB_ALIAS).select_related(*SCHEDULES)
-        found = rows.in_bulk(set(tasks.values()))
-        self._tasks = {key: found[task] for key, task in tasks.items() if task in found}
+        self._tasks = rows.in_bulk({message.periodic_task for message in messages})
         return self._each(messages)
 
     def _send(self, message: Message, producer: Any, kinds: Kinds | None = None) -> PublishResult:
-        self._task = self._tasks.get(message.options["headers"][OCCURRENCE_HEADER])
+        self._task = self._tasks.get(message.periodic_task)
         return Refused("the task was deleted meanwhile") if self._task is None else super()._send(message, producer)
 
     def _hand_over(self, args: Any, kwargs: Any, *, producer: Any, **options: Any) -> None:
@@ -99,7 +96,7 @@ class _Behind:
 def copied(options: dict[str, Any], number: int) -> dict[str, Any]:
     """The options of a further message for the same occurrence: an id of its own, the same after a crash, and no
     mark of the occurrence, of which a worker would run only one."""
-    headers = {key: value for key, value in options.get("headers", {}).items() if key != OCCURRENCE_HEADER}
+    headers = {key: value for key, value in options.get("headers", {}).items() if key != TASK_HEADER}
     return {**options, "headers": headers, "task_id": str(uuid5(UUID(options["task_id"]), str(number)))}
 
 

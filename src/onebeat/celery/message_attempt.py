@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from onebeat.core.headers import DUE_HEADER, OCCURRENCE_HEADER, RUN_HEADER
+from onebeat.core.headers import DUE_HEADER, RUN_HEADER, TASK_HEADER
 from onebeat.store.attempts import Attempt
 
 
@@ -16,15 +16,15 @@ def of(message: Any) -> Attempt | None:
     Celery gives them to no other task, but a person may hand them on (tenants, tracers): what a task calls has another
     root, and what replaces it says so.
     """
-    key = message.get(OCCURRENCE_HEADER)
-    if key is None or message.get("is_eager") or message.get("replaced_task_nesting"):
+    uid = message.get(TASK_HEADER)
+    if uid is None or message.get("is_eager") or message.get("replaced_task_nesting"):
         return None
     root = message.get("root_id")
     if root is not None and root != message.get("id"):
         return None
     try:
         due_at = datetime.fromisoformat(message.get(DUE_HEADER))
-        attempt = Attempt(int(key), due_at, int(message.get(RUN_HEADER) or 0), int(message.get("retries") or 0))
+        attempt = Attempt(int(uid), due_at, int(message.get(RUN_HEADER) or 0), int(message.get("retries") or 0))
     except (TypeError, ValueError):
         return None
     return attempt if due_at.tzinfo is not None else None

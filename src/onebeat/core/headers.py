@@ -15,8 +15,9 @@ _CELERY = frozenset(
 )
 #: What readers of django-celery-beat's messages know.
 NAME_HEADER = "periodic_task_name"
-#: onebeat's own: the occurrence's key, its nominal time (ISO 8601, UTC) and its run number.
-OCCURRENCE_HEADER = "onebeat_occurrence"
+#: onebeat's own: the uid of the task, the nominal time (ISO 8601, UTC) and the run number. By these three a worker
+#: finds the occurrence, whatever keys its row or the task's row have by then.
+TASK_HEADER = "onebeat_task"
 DUE_HEADER = "onebeat_due_at"
 RUN_HEADER = "onebeat_run"
 _PREFIX = "onebeat_"

@@ -17,6 +17,8 @@ class Message:
     kwargs: dict[str, Any]
     #: `apply_async` options: queue, exchange, routing_key, priority, expires, headers.
     options: dict[str, Any] = field(default_factory=dict)
+    #: The key of the periodic task's row, for hooks that are handed the row.
+    periodic_task: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from onebeat.core.headers import DUE_HEADER, NAME_HEADER, OCCURRENCE_HEADER, RUN_HEADER, free
+from onebeat.core.headers import DUE_HEADER, NAME_HEADER, RUN_HEADER, TASK_HEADER, free
 from onebeat.core.message_request import REFUSED
 from onebeat.dispatch.base import Message
 from onebeat.store.occurrences import Claimed
@@ -34,8 +34,8 @@ def message(one: Claimed, now: datetime) -> Message:
     kept["headers"] = {
         **free(headers),
         NAME_HEADER: task.name,
-        OCCURRENCE_HEADER: one.id,
+        TASK_HEADER: one.task_uid,
         DUE_HEADER: one.due_at.isoformat(),
         RUN_HEADER: one.run,
     }
-    return Message(str(one.celery_task_id), task.task, args, kwargs, kept)
+    return Message(str(one.celery_task_id), task.task, args, kwargs, kept, periodic_task=task.id)

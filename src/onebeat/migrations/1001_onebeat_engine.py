@@ -3,11 +3,21 @@
 Written by Django from the models: until the first release it is written anew instead of being added to.
 """
 
+import uuid
+from typing import Any
+
 import django.db.models.deletion
 from django.db import migrations, models
 
+import onebeat.core.identity
 from onebeat.models.indexes import Partial
 from onebeat.models.instants import UTCDateTimeField
+
+
+def make_namespace(apps: Any, schema_editor: Any) -> None:
+    """Make the random namespace of this database's task ids here, so that no lost claim can lose it."""
+    facts = apps.get_model("django_celery_beat", "Fact").objects.using(schema_editor.connection.alias)
+    facts.get_or_create(name="namespace", defaults={"value": str(uuid.uuid4())})
 
 
 class Migration(migrations.Migration):
@@ -144,6 +154,7 @@ class Migration(migrations.Migration):
                         to="django_celery_beat.periodictask",
                     ),
                 ),
+                ("task_uid", models.BigIntegerField(default=0)),
                 ("task_name", models.CharField(max_length=200)),
                 ("due_at", UTCDateTimeField()),
                 ("run", models.IntegerField(default=0)),
@@ -245,6 +256,8 @@ class Migration(migrations.Migration):
                         to="django_celery_beat.periodictask",
                     ),
                 ),
+                ("uid", models.BigIntegerField(default=onebeat.core.identity.new_task_uid)),
+                ("task_name", models.CharField(default="", max_length=200)),
                 ("due_at", UTCDateTimeField(null=True)),
                 ("wake_at", UTCDateTimeField(null=True)),
                 ("anchor", UTCDateTimeField()),
@@ -298,6 +311,10 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="occurrence",
+            index=models.Index(fields=["task", "due_at"], name="onebeat_occurrence_task"),
+        ),
+        migrations.AddIndex(
+            model_name="occurrence",
             index=models.Index(fields=["lease_until"], name="onebeat_occurrence_lease"),
         ),
         migrations.AddIndex(
@@ -310,7 +327,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="occurrence",
-            constraint=models.UniqueConstraint(fields=("task", "due_at", "run"), name="onebeat_occurrence_once"),
+            constraint=models.UniqueConstraint(fields=("task_uid", "due_at", "run"), name="onebeat_occurrence_once"),
         ),
         migrations.AddConstraint(
             model_name="occurrence",
@@ -326,4 +343,5 @@ class Migration(migrations.Migration):
                 name="onebeat_occurrence_reason",
             ),
         ),
+        migrations.RunPython(make_namespace, migrations.RunPython.noop, hints={"model_name": "fact"}),
     ]

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.core.identity import new_task_uid
 from onebeat.models import fields
 from onebeat.models.indexes import Partial
 from onebeat.models.instants import UTCDateTimeField
@@ -26,6 +27,10 @@ class TaskState(models.Model):
         db_constraint=False,
         related_name="onebeat_state",
     )
+    #: The task's identity: ids of messages, their headers and the ledger go by it. A random number, never used again.
+    uid = models.BigIntegerField(default=new_task_uid)
+    #: The name of the task that the uid was made for. With another name and another definition it is another task.
+    task_name = models.CharField(max_length=200, default="")
     #: The next nominal time; None when nothing follows (disabled, finished, quarantined, past its end).
     due_at = UTCDateTimeField(null=True)
     #: When its occurrence may leave: `due_at` plus jitter.
@@ -87,9 +92,11 @@ class Occurrence(models.Model):
         "django_celery_beat.PeriodicTask",
         on_delete=models.DO_NOTHING,
         db_constraint=False,
-        db_index=False,  # the unique key begins with it
+        db_index=False,  # an index below begins with it
         related_name="onebeat_occurrences",
     )
+    #: `TaskState.uid` of the task that it was claimed for. The key above may be another task's by now.
+    task_uid = models.BigIntegerField(default=0)
     #: The task's name when this was recorded: it stays readable when the task is gone.
     task_name = models.CharField(max_length=200)
     due_at = UTCDateTimeField()
@@ -143,7 +150,7 @@ class Occurrence(models.Model):
         verbose_name = _("occurrence")
         verbose_name_plural = _("occurrences")
         constraints = [
-            models.UniqueConstraint(fields=["task", "due_at", "run"], name="onebeat_occurrence_once"),
+            models.UniqueConstraint(fields=["task_uid", "due_at", "run"], name="onebeat_occurrence_once"),
             models.CheckConstraint(
                 condition=models.Q(state__in=["claimed", "sent", "started", "succeeded", "failed", "skipped"]),
                 name="onebeat_occurrence_state",
@@ -152,6 +159,7 @@ class Occurrence(models.Model):
         ]
         # The last two name no column that a claim or a run that goes well changes: such rows stay cheap to update.
         indexes = [
+            models.Index(fields=["task", "due_at"], name="onebeat_occurrence_task"),
             models.Index(fields=["lease_until"], name="onebeat_occurrence_lease"),
             Partial(fields=["reason", "id"], name="onebeat_occurrence_why", where=models.Q(reason__gt="")),
             Partial(fields=["id"], name="onebeat_occurrence_error", where=models.Q(error__gt="")),

@@ -22,7 +22,7 @@ State = Occurrence.State
 class Attempt:
     """One attempt of one occurrence, as a message names it. `number` is 0, then one more for each retry."""
 
-    occurrence: int
+    task_uid: int
     due_at: datetime
     run: int
     number: int
@@ -144,8 +144,8 @@ def put_back(using: str, attempt: Attempt, token: int | None) -> bool:
 
 
 def _rows(using: str, attempt: Attempt) -> models.QuerySet[Occurrence, Any]:
-    """The row a message speaks of. By its nominal time too: a restored database may have given the key away again."""
-    return Occurrence.objects.using(using).filter(pk=attempt.occurrence, due_at=attempt.due_at, run=attempt.run)
+    """The row that a message speaks of, by what it is: a restored database may give every key away again."""
+    return Occurrence.objects.using(using).filter(task_uid=attempt.task_uid, due_at=attempt.due_at, run=attempt.run)
 
 
 def _later(attempt: Attempt) -> Q:

@@ -64,11 +64,12 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
         batch.oldest = rows[0].wake_at
         found = definitions.fetch(using, [state.task for state in rows])
         around = claim_context.claim_context(using, rows, found, now, terms.missed_before(now))
-        sends: list[tuple[Definition, datetime]] = []
+        sends: list[tuple[Definition, int, datetime]] = []
         skips: list[Skipped] = []
         moved: list[State] = []
         changed: list[tuple[Definition, State]] = []
         gone: list[State] = []
+        replaced: list[int] = []
         for position, state in enumerate(rows):
             room = terms.limit - len(sends)
             if not room:
@@ -77,6 +78,9 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
             definition = found.get(state.task)
             if definition is None:
                 gone.append(state)
+                continue
+            if not plans.same_task(definition, state):
+                replaced.append(state.task)
                 continue
             recurrence = plans.as_planned(definition, state)
             if recurrence is None or state.due_at is None:
@@ -91,8 +95,8 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
                 moved.append(plans.quarantined(state, definition, f"it cannot be decided: {error!r}", state))
                 events.quarantined(using, definition.id, definition.name, moved[-1].quarantine)
                 continue
-            sends += [(definition, due_at) for due_at in decision.send]
-            skips += [Skipped(definition, one, around.detail(definition, one)) for one in decision.skips]
+            sends += [(definition, state.uid, due_at) for due_at in decision.send]
+            skips += [Skipped(definition, state.uid, one, around.detail(definition, one)) for one in decision.skips]
             after = plans.waiting(state, definition, recurrence, decision.due_at, now)
             wake_at, mark = after.wake_at, state.water_mark
             for decided in (*decision.send, *(one.last for one in decision.skips)):
@@ -111,6 +115,8 @@ def due(using: str, terms: Terms, floor: datetime | None) -> Batch:
             using, sends, token=batch.token, lease_until=now + terms.lease, beat=terms.beat, now=now
         )
         task_states.write(using, claim_context.holding(moved, batch.occurrences), plan=False)
+        if replaced:
+            plans.plan(using, replaced, now)
         if changed:
             plans.again(using, changed, plans.noticed(using, [one for one, _ in changed], now), now)
     return batch

@@ -31,13 +31,14 @@ class Run:
     celery_task_id: uuid.UUID
 
 
-def ask(using: str, task: int, name: str, due_at: datetime, now: datetime, detail: str) -> Run:
+def ask(using: str, task: int, name: str, uid: int, due_at: datetime, now: datetime, detail: str) -> Run:
     """Ask for a run in the present transaction. Each call is a run of its own, however many come at once."""
     space, number = occurrences.namespace(using), 1
     while True:
-        run = Run(name, due_at, number, identity.celery_task_id(space, task, due_at, number))
+        run = Run(name, due_at, number, identity.celery_task_id(space, uid, due_at, number))
         one = Occurrence(
             task_id=task,
+            task_uid=uid,
             task_name=name,
             due_at=due_at,
             run=number,

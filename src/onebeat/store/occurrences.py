@@ -1,4 +1,4 @@
-"""The ledger's rows: inserting claims and skips. The unique key on (task, due_at, run) decides who was first."""
+"""The ledger's rows: inserting claims and skips. The unique key on (task_uid, due_at, run) decides who was first."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ TABLE = "onebeat_occurrence"
 #: With their PostgreSQL types.
 _COLUMNS = {
     "task_id": "bigint",
+    "task_uid": "bigint",
     "task_name": "text",
     "due_at": "timestamp",
     "run": "integer",
@@ -36,9 +37,9 @@ _COLUMNS = {
     "decided_at": "timestamp",
     "sent_at": "timestamp",
 }
-_UNIQUE = ("task_id", "due_at", "run")
+_UNIQUE = ("task_uid", "due_at", "run")
 #: What differs among the rows of one claim, and what does not.
-_OWN = {name: _COLUMNS[name] for name in ("task_id", "task_name", "due_at", "celery_task_id")}
+_OWN = {name: _COLUMNS[name] for name in ("task_id", "task_uid", "task_name", "due_at", "celery_task_id")}
 _ALIKE = [name for name in _COLUMNS if name not in _OWN]
 _NAMESPACE = "namespace"
 #: Reasons that a later change can take back: the time is planned again and has not been sent.
@@ -56,9 +57,10 @@ def renew_namespace(using: str) -> uuid.UUID:
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A verdict not to send, to be recorded."""
+    """A decision not to send, to be recorded."""
 
     task: Definition
+    task_uid: int
     skip: Skip
     detail: str = ""
 
@@ -69,6 +71,7 @@ class Claimed:
 
     id: int
     task: Definition
+    task_uid: int
     due_at: datetime
     run: int
     celery_task_id: uuid.UUID
@@ -90,22 +93,22 @@ def namespace(using: str) -> uuid.UUID:
 
 def claim(
     using: str,
-    sends: Iterable[tuple[Definition, datetime]],
+    sends: Iterable[tuple[Definition, int, datetime]],
     *,
     token: int,
     lease_until: datetime,
     beat: int,
     now: datetime,
 ) -> list[Claimed]:
-    """Record that these (task, nominal time) are claimed. One that is in the ledger already is somebody else's, and
-    left out.
+    """Record that these (task, its uid, nominal time) are claimed. One that is in the ledger already is somebody
+    else's, and is left out.
     """
-    wanted = {(task.id, due_at): task for task, due_at in sends}
-    if not wanted:
+    asked = {(uid, due_at): task for task, uid, due_at in sends}
+    if not asked:
         return []
     space = namespace(using)
-    ids = {key: identity.celery_task_id(space, *key) for key in wanted}
-    own = ((task.id, task.name, key[1], ids[key]) for key, task in wanted.items())
+    ids = {key: identity.celery_task_id(space, *key) for key in asked}
+    own = ((task.id, key[0], task.name, key[1], ids[key]) for key, task in asked.items())
     alike = (0, None, Occurrence.State.CLAIMED.value, "", "", None, token, lease_until, 1, beat, now, None)
     rows, (same,) = utc_columns.to_rows(using, own), utc_columns.to_rows(using, [alike])
     inserted = upserts.insert_or_lose(
@@ -115,25 +118,25 @@ def claim(
         rows,
         _UNIQUE,
         alike={name: (_COLUMNS[name], one) for name, one in zip(_ALIKE, same, strict=True)},
-        returning=("id", "task_id", "due_at"),
+        returning=("id", "task_uid", "due_at"),
     )
     mine = _under(using, token, lease_until) if inserted is None else _by_key(inserted)
-    left = wanted.keys() - mine.keys()
+    left = asked.keys() - mine.keys()
     if left and _revive(using, left, claim_token=token, lease_until=lease_until, claims=1, beat=beat, decided_at=now):
         mine = _under(using, token, lease_until)
-    claimed = [Claimed(pk, wanted[key], key[1], 0, ids[key]) for key, pk in mine.items()]
+    claimed = [Claimed(pk, asked[key], *key, 0, ids[key]) for key, pk in mine.items()]
     return sorted(claimed, key=lambda one: (one.due_at, one.id))
 
 
 def _under(using: str, token: int, lease_until: datetime) -> dict[tuple[int, datetime], int]:
-    """The occurrences of one claim, by task and nominal time. The lease has an index, the claim has none."""
+    """The occurrences of one claim, by the task's uid and nominal time. The lease has an index, the claim has none."""
     rows = Occurrence.objects.using(using).filter(lease_until=lease_until, claim_token=token)
-    return _by_key(rows.values_list("pk", "task_id", "due_at"))
+    return _by_key(rows.values_list("pk", "task_uid", "due_at"))
 
 
 def _by_key(rows: Iterable[Sequence[Any]]) -> dict[tuple[int, datetime], int]:
     utc: Any = utc_columns.from_column
-    return {(task, utc(due_at)): pk for pk, task, due_at in rows}
+    return {(uid, utc(due_at)): pk for pk, uid, due_at in rows}
 
 
 def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: Any) -> int:
@@ -141,10 +144,10 @@ def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: Any) -
     were.
     """
     rows = Occurrence.objects.using(using).filter(run=0, state=Occurrence.State.SKIPPED, reason__in=TAKEN_BACK)
-    near = rows.filter(task_id__in={task for task, _ in keys}, due_at__in={due_at for _, due_at in keys})
+    near = rows.filter(task_uid__in={uid for uid, _ in keys}, due_at__in={due_at for _, due_at in keys})
     done = 0
-    for pk, task, due_at, reason in near.values_list("pk", "task_id", "due_at", "reason"):
-        if (task, due_at) in keys:
+    for pk, uid, due_at, reason in near.values_list("pk", "task_uid", "due_at", "reason"):
+        if (uid, due_at) in keys:
             done += rows.filter(pk=pk).update(
                 state=Occurrence.State.CLAIMED,
                 reason="",
@@ -162,15 +165,9 @@ def running(using: str, keys: Iterable[int]) -> dict[int, tuple[datetime, dateti
     return {pk: (due_at, sent_at or decided_at) for pk, due_at, sent_at, decided_at in found}
 
 
-def last_name(using: str, task: int) -> str:
-    """The name of a task that is gone, as the ledger last had it; empty if it has none."""
-    rows = Occurrence.objects.using(using).filter(task_id=task).order_by("-due_at")
-    return rows.values_list("task_name", flat=True).first() or ""
-
-
-def newest(using: str, task: int) -> datetime | None:
+def newest(using: str, task_uid: int) -> datetime | None:
     """The newest nominal time of a task that the ledger speaks of."""
-    row = Occurrence.objects.using(using).filter(task_id=task, run=0).order_by("-due_at").first()
+    row = Occurrence.objects.using(using).filter(task_uid=task_uid, run=0).order_by("-due_at").first()
     return None if row is None else row.last_due_at or row.due_at
 
 
@@ -185,9 +182,9 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
         if one.skip.into and not detail:
             detail = f"{'with' if one.skip.reason == OVERLAP else 'into'} {one.skip.into.isoformat()}"
         rows.append(
-            (*(one.task.id, one.task.name, first, 0, last if last > first else None),
+            (*(one.task.id, one.task_uid, one.task.name, first, 0, last if last > first else None),
              *(Occurrence.State.SKIPPED.value, one.skip.reason, detail, one.skip.into),
-             *(identity.celery_task_id(space, one.task.id, first), None, None, 0, None, now, None))
+             *(identity.celery_task_id(space, one.task_uid, first), None, None, 0, None, now, None))
         )  # fmt: skip
         last_due_at = last if last > first else None
         events.skipped(using, one.task.id, one.task.name, first, one.skip.reason, detail, last_due_at=last_due_at)

@@ -217,7 +217,9 @@ def leave_out(using: str, now: datetime) -> None:
                 newest, following = rules.newest(recurrence, state.due_at, last)
                 ends = one.ends()
                 following = None if one.one_off or (ends and following and following > ends) else following
-                skips.append(occurrences.Skipped(one, Skip(state.due_at, newest, REASON), "another beat was at work"))
+                skips.append(
+                    occurrences.Skipped(one, state.uid, Skip(state.due_at, newest, REASON), "another beat was at work")
+                )
                 after_all = plans.waiting(state, one, recurrence, following, now)
                 moved.append(replace(after_all, water_mark=newest))
             occurrences.skip(using, skips, now)

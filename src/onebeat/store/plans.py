@@ -16,6 +16,7 @@ from django.db import connections, models
 
 from onebeat.core import nominal_times as rules
 from onebeat.core.catchup import Skip, wait
+from onebeat.core.identity import new_task_uid
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock, transactions, upserts
 from onebeat.models import Change, PeriodicTask, PeriodicTasks, change_hints
@@ -97,16 +98,31 @@ def plan(using: str, tasks: Iterable[int], now: datetime, since: Mapping[int, Si
     held = task_states.existing(using, ids) - mine.keys()
     # Read after the lock: a definition read before it could be older than the state it is compared with.
     found = definitions.fetch(using, [task for task in ids if task not in held])
-    forget(using, [state for task, state in mine.items() if task not in found], now)
+    gone = [state for task, state in mine.items() if task not in found or not same_task(found[task], state)]
+    forget(using, gone, now)
+    mine = {task: state for task, state in mine.items() if state not in gone}
     # One that was disabled and is enabled: the hint of that may not have been among those that were read.
     unsure = [one for task, one in found.items() if since is None or (since[task].left_disabled and one.enabled)]
     since = {**(since or {}), **noticed(using, unsure, now)}
-    new = [planned(one, None, since[task], now) for task, one in found.items() if task not in mine]
+    replaced = {state.task for state in gone}
+    new = [
+        planned(one, None, since[task], now, replaces=task in replaced)
+        for task, one in found.items()
+        if task not in mine
+    ]
     task_states.insert(using, new)
     for one in new:
         _tell(using, found[one.task], one, "")
     again(using, [(found[task], state) for task, state in mine.items() if task in found], since, now)
     return held
+
+
+def same_task(definition: Definition, state: State) -> bool:
+    """Whether the row with the key of a plan is still the task that was planned: a task may be renamed, and its
+    definition may be edited, but what has both another name and another definition is another task under a key that
+    was given out again.
+    """
+    return definition.name == state.task_name or definition.copied() == state.copied
 
 
 def forget(using: str, gone: Iterable[State], now: datetime) -> None:
@@ -118,8 +134,10 @@ def forget(using: str, gone: Iterable[State], now: datetime) -> None:
         assert state.due_at is not None
         # Whatever else it named until now: the rule has gone with it.
         last_due_at = state.due_at if state.copied[COPIED.index("one_off")] else now
-        task = definitions.gone(state.task, occurrences.last_name(using, state.task))
-        skips.append(occurrences.Skipped(task, Skip(state.due_at, last_due_at, "cancelled"), "the task is gone"))
+        task = definitions.gone(state.task, state.task_name)
+        skips.append(
+            occurrences.Skipped(task, state.uid, Skip(state.due_at, last_due_at, "cancelled"), "the task is gone")
+        )
     occurrences.skip(using, skips, now)
     task_states.delete(using, [state.task for state in gone])
 
@@ -138,7 +156,9 @@ def again(using: str, tasks: Sequence[tuple[Definition, State]], since: Mapping[
             off = not definition.enabled or since[state.task].back
             reason = (after.quarantine and "quarantined") or ("disabled" if off else "edited")
             last_due_at = state.due_at if state.copied[COPIED.index("one_off")] else last
-            dropped.append(occurrences.Skipped(definition, Skip(state.due_at, last_due_at, reason), after.quarantine))
+            dropped.append(
+                occurrences.Skipped(definition, state.uid, Skip(state.due_at, last_due_at, reason), after.quarantine)
+            )
         if state.quarantine and not after.quarantine and definition.enabled:
             dropped += _slept(using, definition, state, after, last)
     task_states.write(using, changed, plan=True)
@@ -155,7 +175,7 @@ def _slept(
 ) -> list[occurrences.Skipped]:
     """The nominal times that passed while a task was quarantined and are not planned now, as one range."""
     recurrence = definition.check(after.anchor)
-    known = [before.anchor, before.water_mark, occurrences.newest(using, definition.id)]
+    known = [before.anchor, before.water_mark, occurrences.newest(using, before.uid)]
     first = rules.first(
         recurrence,
         max(instant for instant in known if instant is not None),
@@ -165,7 +185,7 @@ def _slept(
     if first is None or first > until or (after.due_at is not None and first >= after.due_at):
         return []
     last = rules.newest(recurrence, first, until)[0]
-    return [occurrences.Skipped(definition, Skip(first, last, "quarantined"), before.quarantine)]
+    return [occurrences.Skipped(definition, before.uid, Skip(first, last, "quarantined"), before.quarantine)]
 
 
 def noticed(using: str, found: Iterable[Definition], now: datetime) -> dict[int, Since]:
@@ -197,17 +217,27 @@ def noticed(using: str, found: Iterable[Definition], now: datetime) -> dict[int,
     return {task: since.get(task, Since(now, now, told=False)) for task in users[Change.Kind.TASK]}
 
 
-def planned(definition: Definition, state: State | None, since: Since, now: datetime) -> State:
-    """The state that a task's definition asks for; `state` is what was planned so far (None: the task is new here)."""
+def planned(
+    definition: Definition, state: State | None, since: Since, now: datetime, *, replaces: bool = False
+) -> State:
+    """The state that a task's definition asks for; `state` is what was planned so far (None: the task is new here).
+
+    `replaces`: it is new under the key of another task that is gone. Nothing fires for its past, whatever the row says
+    of its last run: a person may also have given one task another name and another schedule at once.
+    """
     # A task that is new here has its last run from django-celery-beat.
     last_run = definition.last_run_at and (to_utc if state else from_their_run)(definition.last_run_at)
-    if state is None and not since.told and definition.date_changed:
+    if replaces:
+        last_run = None
+    elif state is None and not since.told and definition.date_changed:
         # It stood there before anybody looked. One that never ran waits since its last edit, as in the old beat.
         since = replace(since, first=min(since.first, to_utc(definition.date_changed)))
     anchor = state.anchor if state else last_run or since.first
     after = State(
         task=definition.id,
         version=state.version if state else 0,
+        uid=state.uid if state else new_task_uid(),
+        task_name=definition.name,
         due_at=None,
         wake_at=None,
         anchor=anchor,
@@ -234,6 +264,15 @@ def planned(definition: Definition, state: State | None, since: Since, now: date
     except Exception as error:  # a fault of ours or of a library with this one row: the others go on
         logger.exception("planning task %r (%s)", definition.name, definition.id)
         return quarantined(after, definition, f"it cannot be planned: {error!r}", state)
+
+
+def uid(using: str, task: int, now: datetime) -> int:
+    """The uid of a task that is there, which is planned first if it is not yet. Call it in a transaction."""
+    state, definition = task_states.read(using, [task]).get(task), definitions.fetch(using, [task])[task]
+    if state is None or not same_task(definition, state):
+        plan(using, [task], now)
+        state = task_states.read(using, [task])[task]
+    return state.uid
 
 
 def as_planned(definition: Definition, state: State) -> Recurrence | None:

@@ -12,7 +12,7 @@ from onebeat.core import catchup
 from onebeat.db import database_clock, transactions
 from onebeat.db.reads import among
 from onebeat.models import Occurrence
-from onebeat.store import claim_context, definitions, events, manual_runs, task_states
+from onebeat.store import claim_context, definitions, events, manual_runs, plans, task_states
 from onebeat.store.claims import Batch, Terms
 from onebeat.store.definitions import BadDefinition, Definition
 from onebeat.store.occurrences import Claimed
@@ -41,18 +41,16 @@ def reclaim(using: str, terms: Terms) -> Batch:
         around = claim_context.claim_context(using, planned.values(), found, now, terms.missed_before(now))
         keep: list[int] = []
         for row in rows:
-            definition = found.get(row.task_id)
-            verdict = (
-                manual_runs.refusal(definition)
-                if row.run
-                else _settled(definition, planned.get(row.task_id), row, around)
-            )
+            definition, state = found.get(row.task_id), planned.get(row.task_id)
+            if definition is not None and not _same_task(row, definition, state):
+                definition = None
+            verdict = manual_runs.refusal(definition) if row.run else _settled(definition, state, row, around)
             if verdict or definition is None:
-                _skip(using, row, *(verdict or ("cancelled", "the task is gone")))
+                _skip(using, row, *(verdict or ("cancelled", "the task that it was claimed for is gone")))
                 continue
             keep.append(row.pk)
             batch.occurrences.append(
-                Claimed(row.pk, definition, row.due_at, row.run, row.celery_task_id, row.claims + 1)
+                Claimed(row.pk, definition, row.task_uid, row.due_at, row.run, row.celery_task_id, row.claims + 1)
             )
         batch.occurrences.sort(key=lambda one: (one.due_at, one.id))
         Occurrence.objects.using(using).filter(among(using, "pk", keep)).update(
@@ -64,12 +62,21 @@ def reclaim(using: str, terms: Terms) -> Batch:
     return batch
 
 
+def _same_task(row: Occurrence, definition: Definition, state: State | None) -> bool:
+    """Whether the task under the occurrence's key is still the one that it was claimed for. A message is sent as no
+    other.
+    """
+    if state is None:
+        return definition.name == row.task_name
+    return state.uid == row.task_uid and plans.same_task(definition, state)
+
+
 def _settled(
     definition: Definition | None, state: State | None, row: Occurrence, around: claim_context.ClaimContext
 ) -> tuple[str, str] | None:
     """Why a lost occurrence is not sent any more, as (reason, detail); None: it is sent."""
     if definition is None:
-        return "cancelled", "the task is gone"
+        return "cancelled", "the task that it was claimed for is gone"
     if not definition.enabled:
         return "disabled", ""
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
@@ -13,22 +13,25 @@ from django.db import connections
 from django.db.models import F, QuerySet
 from django.db.models.sql.datastructures import BaseTable
 
+from onebeat.core.identity import new_task_uid
 from onebeat.db import upserts, utc_columns
 from onebeat.db.reads import among, array, plain, prepared
 from onebeat.models import TaskState
 from onebeat.store.definitions import COPIED
 
 TABLE = "onebeat_taskstate"
+_IDENTITY = ("uid", "task_name")
 _OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine", "since", "running")
 #: Of these, what moving on to the next time leaves alone.
 _KEPT = ("anchor", "since")
-_FIELDS = ("task_id", "version", *_OWN, *COPIED)
+_FIELDS = ("task_id", "version", *_IDENTITY, *_OWN, *COPIED)
 #: PostgreSQL types for a list of values; elsewhere columns take what they are given.
 _TYPES = {
     **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark", "since"), "timestamp"),
     "running": "bigint",
     "quarantine": "text",
-    **dict.fromkeys(("task_id", "version"), "bigint"),
+    **dict.fromkeys(("task_id", "version", "uid"), "bigint"),
+    "task_name": "text",
     **dict.fromkeys(("enabled", "one_off"), "boolean"),
     **dict.fromkeys(("interval", "crontab", "solar", "clocked"), "integer"),
     "rule": "text",
@@ -42,6 +45,9 @@ class State:
 
     task: int
     version: int
+    #: The task's identity, and the name that it was made for.
+    uid: int
+    task_name: str
     due_at: datetime | None
     wake_at: datetime | None
     anchor: datetime
@@ -59,6 +65,8 @@ class State:
         return State(
             self.task,
             self.version,
+            self.uid,
+            self.task_name,
             due_at,
             wake_at,
             self.anchor,
@@ -75,10 +83,10 @@ def _read(using: str, rows: QuerySet[TaskState]) -> list[State]:
 
 
 def _state(row: Sequence[Any]) -> State:
-    task, version, due_at, wake_at, anchor, mark, quarantine, since, running, *copied = row
+    task, version, uid, name, due_at, wake_at, anchor, mark, quarantine, since, running, *copied = row
     utc: Any = utc_columns.from_column
     own = utc(due_at), utc(wake_at), utc(anchor), utc(mark), quarantine, utc(since), running
-    return State(task, version, *own, tuple(copied))
+    return State(task, version, uid, name, *own, tuple(copied))
 
 
 def _by_task(using: str, rows: QuerySet[TaskState]) -> dict[int, State]:
@@ -157,16 +165,19 @@ def delete(using: str, ids: Iterable[int]) -> None:
 
 def insert(using: str, states: Sequence[State]) -> None:
     """Add states; one that another scheduler has just added wins."""
-    names = ["task_id", "version", *_OWN, *COPIED]
-    rows = [[state.task, state.version, *_values(using, state)] for state in states]
+    names = ["task_id", "version", *_IDENTITY, *_OWN, *COPIED]
+    rows = [[one.task, one.version, one.uid, one.task_name, *_values(using, one)] for one in states]
     upserts.insert_or_lose(using, TABLE, {name: _TYPES[name] for name in names}, rows, ["task_id"])
 
 
-def insert_alike(using: str, copied: tuple[Any, ...], tasks: Sequence[int], anchor: datetime) -> None:
-    """Add a state that waits for nothing to each of these tasks, planned from the definition `copied`."""
-    columns = {name: _TYPES[name] for name in ("task_id", "version", *_OWN, *COPIED)}
-    values = _values(using, State(0, 0, None, None, anchor, None, "", None, None, copied))
-    upserts.insert_or_lose(using, TABLE, columns, [[task, 0, *values] for task in tasks], ["task_id"])
+def insert_alike(using: str, copied: tuple[Any, ...], tasks: Mapping[int, str], anchor: datetime) -> None:
+    """Add a state that waits for nothing to each of these tasks, by key and name, planned from the definition
+    `copied`.
+    """
+    columns = {name: _TYPES[name] for name in ("task_id", "version", *_IDENTITY, *_OWN, *COPIED)}
+    values = _values(using, State(0, 0, 0, "", None, None, anchor, None, "", None, None, copied))
+    rows = [[task, 0, new_task_uid(), name, *values] for task, name in tasks.items()]
+    upserts.insert_or_lose(using, TABLE, columns, rows, ["task_id"])
 
 
 def write(using: str, states: Sequence[State], *, plan: bool) -> None:
@@ -174,10 +185,10 @@ def write(using: str, states: Sequence[State], *, plan: bool) -> None:
 
     `plan`: also the anchor and the copied definition, which moving on does not change.
     """
-    own = _OWN if plan else [name for name in _OWN if name not in _KEPT]
+    own = ["task_name", *_OWN] if plan else [name for name in _OWN if name not in _KEPT]
     columns = {name: _TYPES[name] for name in (*own, *(COPIED if plan else ()))}
     if plan:
-        rows = [[state.task, state.version, *_values(using, state)] for state in states]
+        rows = [[state.task, state.version, state.task_name, *_values(using, state)] for state in states]
     else:
         moving = attrgetter("task", "version", *own)
         rows = utc_columns.to_rows(using, map(moving, states))

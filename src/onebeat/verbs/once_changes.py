@@ -18,7 +18,7 @@ from onebeat.db import bulk_rows
 from onebeat.models import ClockedSchedule, Occurrence, PeriodicTask
 from onebeat.models.instants import to_utc
 from onebeat.queries import task_lookup
-from onebeat.store import definitions, occurrences, task_states
+from onebeat.store import definitions, occurrences, plans, task_states
 from onebeat.store.definitions import COPIED
 from onebeat.store.task_states import State
 from onebeat.verbs import once_rows
@@ -53,6 +53,8 @@ class Found:
     state: OnceState
     at: datetime
     mark: datetime | None
+    #: The task's, 0 if it has no plan yet.
+    uid: int = 0
 
 
 def look(using: str, tasks: Sequence[PeriodicTask]) -> list[Found]:
@@ -97,12 +99,15 @@ def cancel(using: str, found: Found, detail: str, now: datetime) -> bool:
     if found.state not in ("waiting", "quarantined"):
         return False
     named = definitions.gone(found.task.pk, found.task.name)  # an old snapshot may not show the task
-    occurrences.skip(using, [occurrences.Skipped(named, catchup.Skip(found.at, found.at, CANCELLED), detail)], now)
+    skip = catchup.Skip(found.at, found.at, CANCELLED)
+    occurrences.skip(
+        using, [occurrences.Skipped(named, found.uid or plans.uid(using, found.task.pk, now), skip, detail)], now
+    )
     PeriodicTask.objects.using(using).filter(pk=found.task.pk).update(enabled=False)
     return True
 
 
-def _found(using: str, tasks: Sequence[PeriodicTask], plans: Mapping[int, State]) -> list[Found]:
+def _found(using: str, tasks: Sequence[PeriodicTask], planned: Mapping[int, State]) -> list[Found]:
     times = _times(using, {task.clocked_id for task in tasks if task.clocked_id is not None})
     instants: dict[int, datetime] = {}
     for task in tasks:
@@ -117,11 +122,11 @@ def _found(using: str, tasks: Sequence[PeriodicTask], plans: Mapping[int, State]
             known[key, due_at] = state, reason
     found = []
     for task in tasks:
-        at, plan = instants[task.pk], plans.get(task.pk)
+        at, plan = instants[task.pk], planned.get(task.pk)
         clock = (task.clocked_id, times.get(task.clocked_id or 0))
         current = plan is not None and (plan.copied[_CLOCKED], plan.copied[_TIME]) == clock
         state = _state(task, plan if current else None, at, *known.get((task.pk, at), ("", "")))
-        found.append(Found(task, state, at, plan.water_mark if plan else None))
+        found.append(Found(task, state, at, plan.water_mark if plan else None, plan.uid if plan else 0))
     return found
 
 

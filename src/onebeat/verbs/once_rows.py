@@ -66,7 +66,7 @@ def _insert(using: str, absent: Asked, done: Made, now: datetime) -> dict[str, A
     spare = [key for key, new in clocks.values() if new and key not in used]
     ClockedSchedule._base_manager.using(using).filter(pk__in=spare)._raw_delete(using)
     _insert_options(using, [(task.pk, absent[task.name][0]) for task in made])
-    task_states.insert_alike(using, _UNPLANNED, [task.pk for task in made], now)
+    task_states.insert_alike(using, _UNPLANNED, {task.pk: task.name for task in made}, now)
     change_hints.changed(using, "task", [task.pk for task in made])
     return {task.name: keys.get(task.name, (None, False))[0] for task in tasks if task.name not in done}
 

@@ -161,7 +161,7 @@ def _pass(using: str, definition: Definition, state: State, until: datetime, det
     decision = catchup.decide(
         recurrence, state.due_at, now, policy, missed_before=now, expires=definition.ends(), one_off=definition.one_off
     )
-    occurrences.skip(using, [occurrences.Skipped(definition, one, detail) for one in decision.skips], now)
+    occurrences.skip(using, [occurrences.Skipped(definition, state.uid, one, detail) for one in decision.skips], now)
     after = plans.waiting(state, definition, recurrence, decision.due_at, now)
     after = replace(after, water_mark=max((one.last for one in decision.skips), default=state.water_mark))
     task_states.write(using, [after], plan=False)
@@ -179,7 +179,13 @@ def _catch_up(
 ) -> None:
     for due_at in _passed(using, definition, state, since, catch_up):
         manual_runs.ask(
-            using, definition.id, definition.name, due_at, now, f"caught up after a pause{f' by {by}' if by else ''}"
+            using,
+            definition.id,
+            definition.name,
+            state.uid,
+            due_at,
+            now,
+            f"caught up after a pause{f' by {by}' if by else ''}",
         )
 
 

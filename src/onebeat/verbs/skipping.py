@@ -48,11 +48,12 @@ def _skip(using: str, task: int, at: datetime, why: str, by: str, now: datetime)
     _on_schedule(definition, recurrence, at)
     if state is not None and state.water_mark is not None and at <= state.water_mark:
         return False
-    known = Occurrence.objects.using(using).filter(task_id=task, due_at=at, run=0)
+    known = Occurrence.objects.using(using).filter(task_uid=state.uid if state else 0, due_at=at, run=0)
     if known.exists():
         return False
     detail = ": ".join(filter(None, [f"skipped{f' by {by}' if by else ''}", why]))
-    occurrences.skip(using, [occurrences.Skipped(definition, catchup.Skip(at, at, "cancelled"), detail)], now)
+    uid = state.uid if state else plans.uid(using, task, now)
+    occurrences.skip(using, [occurrences.Skipped(definition, uid, catchup.Skip(at, at, "cancelled"), detail)], now)
     return True
 
 

@@ -68,7 +68,7 @@ def test_headers_and_body(bench: Bench, post: Post) -> None:
     assert headers["id"] == str(row.celery_task_id)
     assert headers["tenant"] == "x"
     assert headers["periodic_task_name"] == "report"
-    assert headers["onebeat_occurrence"] == row.pk
+    assert headers["onebeat_task"] == row.task_uid
     assert datetime.fromisoformat(headers["onebeat_due_at"]) == at(10)
     assert headers["onebeat_run"] == 0
     assert headers["expires"] is None
@@ -79,7 +79,7 @@ def test_headers_and_body(bench: Bench, post: Post) -> None:
 def test_headers_of_the_task_do_not_replace_ours(bench: Bench, post: Post) -> None:
     """Nor Celery's, nor do its options: such a row is from before that was refused, or from another hand."""
     forged = dict.fromkeys(("id", "root_id", "parent_id", "group", "lang", "origin", "expires", "eta"), "forged")
-    forged |= {"task": "a.b", "retries": 7, "periodic_task_name": "forged", "onebeat_occurrence": 0}
+    forged |= {"task": "a.b", "retries": 7, "periodic_task_name": "forged", "onebeat_task": 0}
     one = task(interval=every(10))
     set_task(one, headers=json.dumps({**forged, "tenant": "x", "shadow": "shown"}))
     extra = {"task_id": "forged", "root_id": "forged", "countdown": 60, "headers": {"id": "forged"}}
@@ -89,7 +89,7 @@ def test_headers_of_the_task_do_not_replace_ours(bench: Bench, post: Post) -> No
     headers, row = message.headers, Occurrence.objects.get()
     assert {name for name, value in forged.items() if headers[name] == value} == set()
     assert headers["id"] == headers["root_id"] == message.properties["correlation_id"] == str(row.celery_task_id)
-    assert (headers["periodic_task_name"], headers["onebeat_occurrence"], headers["retries"]) == ("t", row.pk, 0)
+    assert (headers["periodic_task_name"], headers["onebeat_task"], headers["retries"]) == ("t", row.task_uid, 0)
     assert (headers["tenant"], headers["shadow"], headers["timelimit"]) == ("x", "shown", [5, None])
 
 
@@ -169,6 +169,6 @@ def test_few_and_many_at_once(bench: Bench, post: Post, number: int) -> None:
     assert len(ids) == len(set(ids)) == number
     # However a message was made, a worker knows which attempt it is.
     named = [message_attempt.of(one.headers) for one in found]
-    rows = {Attempt(row.pk, row.due_at, row.run, 0) for row in Occurrence.objects.all()}
+    rows = {Attempt(row.task_uid, row.due_at, row.run, 0) for row in Occurrence.objects.all()}
     assert set(named) == rows
     assert Occurrence.objects.filter(state="sent").count() == number

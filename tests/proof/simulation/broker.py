@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from onebeat.core.headers import DUE_HEADER, OCCURRENCE_HEADER, RUN_HEADER
+from onebeat.core.headers import DUE_HEADER, RUN_HEADER, TASK_HEADER
 from onebeat.dispatch.base import Accepted, Deferred, Message, PublishResult, Refused, Unsent
 from onebeat.engine.messages import NAME_HEADER
 from tests.proof.history import Arrival, Key
@@ -37,7 +37,7 @@ class Broker:
         task, due_at, run = _key(message)
         one = Arrival(task, due_at, message.id, now, scheduler, run)
         self.arrivals.append(one)
-        self.deliver(message.options["headers"][OCCURRENCE_HEADER], one)
+        self.deliver(message.options["headers"][TASK_HEADER], one)
 
 
 class Host:
