@@ -11,7 +11,7 @@ from django.db import OperationalError
 
 from onebeat.core import clock, identity
 from onebeat.dispatch.base import Unsent
-from onebeat.models import Beat, Fact, Occurrence, PeriodicTask
+from onebeat.models import Beat, Fact, Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
 from onebeat.store import claims, recovery
 from onebeat.store import occurrences as rows

@@ -103,6 +103,7 @@ class Sweep:
         joins += f" LEFT JOIN {q(CeleryReading._meta.db_table)} r ON r.crontab = p.crontab_id"
         pairs = [(f"p.{name}", f"s.{name}") for name in ("enabled", "one_off", "start_time", "expires")]
         pairs += [(f"p.{kind}_id", f"s.{q(kind)}") for kind in ("interval", "crontab", "solar", "clocked")]
+        pairs.append((expressions.plain_text(using, "p.name"), expressions.plain_text(using, "s.task_name")))
         pairs += [("k.clocked_time", "s.clocked_time"), (self._rule(), expressions.plain_text(using, "s.rule"))]
         differs = " OR ".join(expressions.distinct(using, left, right) for left, right in pairs)
         sql = (
