@@ -48,9 +48,8 @@ def forked(deaths: list[int]) -> dict[str, Any]:
 
 def carried(dies_in: int) -> dict[str, int]:
     """Import COUNT tasks; with `dies_in`, SIGKILL in that portion, written and not committed."""
-    from onebeat.models.querysets import PeriodicTaskQuerySet
-
     from onebeat.importing import carry
+    from onebeat.models.tasks import PeriodicTaskQuerySet
     from tests.importing.sources import report
     from tests.project.celery import app
 
