@@ -86,8 +86,10 @@ def _describe(found: Preview, task: Any, schedule: Any, viewer: str, using: str)
     state = _state(task, using)
     start = _instant(task.start_time)
     try:
-        rule = words.recurrence(schedule, start or (state.anchor if state else now))
-    except (RuleError, TypeError, ValueError, OverflowError):
+        if schedule is None:
+            raise RuleError("schedule", None, "none is chosen")
+        rule = schedule.recurrence(start or (state.anchor if state else now))
+    except RuleError:
         found.unfilled = not found.errors
         return
     found.description, found.raw = words.schedule_words(schedule), words.schedule_raw(schedule)

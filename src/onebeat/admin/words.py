@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.conf import settings
@@ -14,11 +14,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
 from onebeat.core.describe import describe
-from onebeat.core.recurrence import Clocked, Interval, Recurrence, Solar
 from onebeat.errors import RuleError
-from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from onebeat.models import CrontabSchedule, PeriodicTask
 from onebeat.models.celery_readings import look_up
-from onebeat.models.instants import from_utc, to_utc
+from onebeat.models.instants import from_utc
 from onebeat.models.task_rules import SCHEDULES
 
 #: The phrases of `core.describe` that it picks from a table: named here, so that translators are given them.
@@ -41,15 +40,14 @@ UNITS = [
     gettext_noop("sunset"),
 ]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
 def schedule_words(schedule: Any) -> str:
     """A schedule row in words; as it is written when no rule can be read from it."""
     try:
-        return describe(recurrence(schedule), gettext)
-    except (RuleError, TypeError, ValueError, OverflowError):
+        return describe(schedule.recurrence(), gettext)
+    except RuleError:
         return str(schedule)
 
 
@@ -80,22 +78,6 @@ def schedules_of(task: PeriodicTask) -> list[Any]:
     """The schedule rows that a task points at: one, unless the row is broken."""
     rows = [getattr(task, kind) for kind in SCHEDULES]
     return [row for row in rows if row is not None]
-
-
-def recurrence(schedule: Any, anchor: datetime = _EPOCH) -> Recurrence:
-    """The rule of a schedule row; `anchor` is where the grid of an interval begins. Raises RuleError and its kin for a
-    row that holds none.
-    """
-    match schedule:
-        case IntervalSchedule():
-            return Interval.of(schedule.every, schedule.period, anchor)
-        case CrontabSchedule():
-            return schedule.recurrence()
-        case SolarSchedule():
-            return Solar(*schedule.value())
-        case ClockedSchedule():
-            return Clocked(to_utc(schedule.clocked_time))
-    raise TypeError(f"no schedule: {schedule!r}")
 
 
 def shown(instant: datetime | None) -> str | None:

@@ -54,7 +54,7 @@ def runs(form: Form, now: datetime, anchor: datetime | None = None) -> Iterator[
     start, end = _instant(form["start_time"]), _instant(form["expires"])
     if not form["enabled"] or form[stored.SCHEDULE] is None:
         return
-    rule = stored.recurrence(form[stored.SCHEDULE], start or anchor or now)
+    rule = stored.schedule(form[stored.SCHEDULE]).recurrence(start or anchor or now)
     found = nominal_times.first(rule, now, start_time=start, expires=end)
     while found is not None:
         yield found

@@ -12,7 +12,7 @@ from decimal import Decimal
 from functools import cache
 from typing import Any
 
-from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
+from onebeat.core.recurrence import Cron
 from onebeat.db import bulk_rows
 from onebeat.errors import RuleError
 from onebeat.models import (
@@ -102,16 +102,6 @@ def schedule(given: list[Any]) -> ScheduleValue:
     made = model(**dict(zip(model.VALUE, values, strict=True)))
     made.clean_value()
     return made
-
-
-def recurrence(given: list[Any], anchor: datetime) -> Recurrence:
-    """The rule of a schedule in the plain form; `anchor`: where the grid of an interval begins."""
-    kind, *values = given
-    if kind == "interval":
-        return Interval.of(values[0], values[1], anchor)
-    if kind == "crontab":
-        return Cron(*values)
-    return Solar(*values) if kind == "solar" else Clocked(datetime.fromisoformat(values[0]))
 
 
 def read(using: str, names: Iterable[str], *, lock: bool = False) -> dict[str, tuple[PeriodicTask, TaskOptions | None]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 
 from django.apps import apps
@@ -15,6 +16,7 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, models, router, transaction
 from django.db.models import signals
 
+from onebeat.core.recurrence import EPOCH, Recurrence, rule_of
 from onebeat.db import transactions
 from onebeat.db.schema import LABEL
 from onebeat.errors import RuleError
@@ -188,8 +190,16 @@ class ScheduleValue(models.Model):
         config: Any = apps.get_app_config(LABEL)
         return config.celery_schedule(self.KIND, *self.value())
 
+    def recurrence(self, anchor: datetime = EPOCH) -> Recurrence:
+        """The rule of this row. `anchor` is where the grid of an interval begins; the other kinds do not use it.
+
+        Raises `RuleError` if the row holds no rule.
+        """
+        return rule_of(self.KIND, self.value(), anchor)
+
     def check_rule(self) -> None:
         """Raise `RuleError` if the fields, each valid, are no rule together."""
+        self.recurrence()
 
     def keeps_reading(self) -> bool:
         """Whether this is a row that was taken over, unchanged, whose meaning is not what its text says."""

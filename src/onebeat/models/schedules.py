@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
@@ -12,13 +12,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.core.describe import describe
-from onebeat.core.recurrence import Cron, Interval, Solar, check_crontab
+from onebeat.core.recurrence import EPOCH, Cron, Recurrence, check_crontab, rule_of
 from onebeat.errors import RuleError
 from onebeat.models import fields
 from onebeat.models.celery_readings import CeleryReading, readings
+from onebeat.models.instants import to_utc
 from onebeat.models.schedule_value import ScheduleQuerySet, ScheduleValue
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 DAYS = "days"
 HOURS = "hours"
@@ -98,9 +97,6 @@ class IntervalSchedule(ScheduleValue):
     def period_singular(self) -> str:
         """The unit's name for one of it: `day` for `days`."""
         return str(self.period)[:-1]
-
-    def check_rule(self) -> None:
-        Interval.of(self.every, self.period, _EPOCH)
 
     @classmethod
     def from_schedule(cls, schedule: Any, period: str = SECONDS) -> IntervalSchedule:
@@ -190,10 +186,10 @@ class CrontabSchedule(ScheduleValue):
         except RuleError:
             return str(self)
 
-    def recurrence(self) -> Cron:
+    def recurrence(self, anchor: datetime = EPOCH) -> Recurrence:
         """The rule; of a row that was taken over, as Celery read it. Raises `RuleError` if there is none."""
         taken_over = self._reading()
-        return Cron(*self.value()) if taken_over is None else taken_over.cron()
+        return super().recurrence(anchor) if taken_over is None else taken_over.cron()
 
     def keeps_reading(self) -> bool:
         """Whether this is a row that was taken over, unchanged, whose meaning is not what its text says."""
@@ -270,9 +266,6 @@ class SolarSchedule(ScheduleValue):
         ordering = ("event", "latitude", "longitude")
         unique_together = ("event", "latitude", "longitude")
 
-    def check_rule(self) -> None:
-        Solar(self.event, self.latitude, self.longitude)
-
     @classmethod
     def from_schedule(cls, schedule: Any) -> SolarSchedule:
         """The row for a Celery solar schedule, made if need be."""
@@ -308,6 +301,10 @@ class ClockedSchedule(ScheduleValue):
                 name="onebeat_clocked_value",
             )
         ]
+
+    def recurrence(self, anchor: datetime = EPOCH) -> Recurrence:
+        """The rule of this one instant. Raises `RuleError` if the row holds none."""
+        return rule_of(self.KIND, [self.clocked_time and to_utc(self.clocked_time)], anchor)
 
     @classmethod
     def from_schedule(cls, schedule: Any) -> ClockedSchedule:

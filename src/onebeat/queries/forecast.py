@@ -5,6 +5,8 @@ Bounded: beyond so many schedules, or so many single tasks, the rest is left out
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -12,10 +14,11 @@ from typing import Any
 from django.db.models import Count, F, Max, Min
 
 from onebeat.core.load_curve import MINUTE, Load
-from onebeat.core.recurrence import Cron, Interval, Solar
+from onebeat.core.recurrence import Interval, Recurrence
 from onebeat.db import database_clock
 from onebeat.errors import RuleError
 from onebeat.models import CrontabSchedule, IntervalSchedule, SolarSchedule, TaskState
+from onebeat.models.schedule_value import ScheduleValue
 
 #: How many schedules of a kind are drawn, those with the most tasks first.
 SCHEDULES = 300
@@ -46,7 +49,8 @@ def ahead(using: str) -> Ahead:
             load.at(due_at)
     left_out = False
     walked = 0
-    for kind, of in (("crontab", _cron), ("solar", _solar), ("interval", _interval)):
+    for model in (CrontabSchedule, SolarSchedule, IntervalSchedule):
+        kind = model.KIND
         rows = list(
             waiting.filter(one_off=False, **{f"{kind}__isnull": False})
             .order_by()
@@ -55,9 +59,9 @@ def ahead(using: str) -> Ahead:
             .order_by("-tasks", F(kind))[: SCHEDULES + 1]
         )
         left_out |= len(rows) > SCHEDULES
-        values = of(using, [row[kind] for row in rows], now)
+        rules = _rules(model._base_manager.using(using).filter(pk__in=[row[kind] for row in rows]), now)
         for row in rows[:SCHEDULES]:
-            rule = values.get(row[kind])
+            rule = rules.get(row[kind])
             if rule is None:
                 continue
             if walked >= WALKED:
@@ -79,26 +83,10 @@ def _spread(load: Load, rule: Interval, row: dict[str, Any]) -> int:
     return 0
 
 
-def _cron(using: str, keys: list[Any], now: datetime) -> dict[Any, Cron]:
-    rows = CrontabSchedule.objects.using(using).filter(pk__in=keys)
-    return _made(rows, lambda row: row.recurrence())
-
-
-def _solar(using: str, keys: list[Any], now: datetime) -> dict[Any, Solar]:
-    rows = SolarSchedule.objects.using(using).filter(pk__in=keys)
-    return _made(rows, lambda row: Solar(*row.value()))
-
-
-def _interval(using: str, keys: list[Any], now: datetime) -> dict[Any, Interval]:
-    rows = IntervalSchedule.objects.using(using).filter(pk__in=keys)
-    return _made(rows, lambda row: Interval.of(row.every, row.period, now))
-
-
-def _made(rows: Any, make: Any) -> dict[Any, Any]:
+def _rules(rows: Iterable[ScheduleValue], now: datetime) -> dict[object, Recurrence]:
+    """The rules of these rows by key. A row that holds no rule is left out: its tasks are quarantined."""
     found = {}
     for row in rows:
-        try:
-            found[row.pk] = make(row)
-        except (RuleError, TypeError, ValueError):
-            continue  # its tasks are quarantined, and shown as such
+        with suppress(RuleError):
+            found[row.pk] = row.recurrence(now)
     return found

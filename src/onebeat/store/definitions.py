@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import lru_cache
 from operator import attrgetter
 from typing import Any
 
@@ -15,9 +14,10 @@ from django.db import DataError
 from django.db.models import CharField, ExpressionWrapper, F, QuerySet
 
 from onebeat.core.catchup import DEFAULT, Policy
-from onebeat.core.recurrence import Clocked, Cron, Interval, Recurrence, Solar
+from onebeat.core.recurrence import Recurrence, rule_of
 from onebeat.db.reads import among, array, prepared
 from onebeat.db.utc_columns import from_column
+from onebeat.errors import RuleError
 from onebeat.models import PeriodicTask
 from onebeat.models.celery_readings import CeleryReading, readings
 from onebeat.models.instants import to_utc
@@ -151,19 +151,24 @@ class Definition:
                 f"schedule: the task {what}; exactly one of interval, crontab, solar, clocked is needed"
             )
         try:
-            if self.crontab is not None:
-                return _cron(*self.cron) if self.reading is None else self.reading.cron()
-            if self.interval is not None:
-                return Interval.of(self.every, self.period, self.starts() or anchor)  # type: ignore[arg-type]
-            if self.solar is not None:
-                return Solar(self.event, self.latitude, self.longitude)  # type: ignore[arg-type]
-            if self.clocked_time is None:
-                raise BadDefinition("clocked: the schedule of the task is gone or holds no time")
-            return Clocked(to_utc(self.clocked_time))
-        except BadDefinition:
-            raise
-        except Exception as error:  # whatever a rule makes of values that no rule expects
-            raise BadDefinition(f"{kinds[0]}: {error}") from error
+            if self.reading is not None:
+                return self.reading.cron()
+            return rule_of(kinds[0], self._value(kinds[0]), self.starts() or anchor)
+        except RuleError as error:
+            raise BadDefinition(str(error) if error.field == kinds[0] else f"{kinds[0]}: {error}") from error
+
+    def _value(self, kind: str) -> tuple[Any, ...]:
+        """The columns of the task's schedule. Raises `BadDefinition` for a clocked one that holds no time."""
+        match kind:
+            case "interval":
+                return self.every, self.period
+            case "crontab":
+                return self.cron
+            case "solar":
+                return self.event, self.latitude, self.longitude
+        if self.clocked_time is None:
+            raise BadDefinition("clocked: the schedule of the task is gone or holds no time")
+        return (to_utc(self.clocked_time),)
 
     def arguments(self) -> Arguments:
         """`args`, `kwargs` and `headers` decoded. Raises `BadDefinition` naming the field that is not what it must
@@ -210,12 +215,6 @@ def _decoded(name: str, text: str, kind: type) -> Any:
     if not isinstance(value, kind):
         raise BadDefinition(f"{name}: must be a JSON {'list' if kind is list else 'object'}, not {text[:_SHOWN]!r}")
     return value
-
-
-@lru_cache(maxsize=1024)
-def _cron(*fields: Any) -> Cron:
-    """A rule, which never changes: many tasks have the same, and reading one takes longer than deciding by it."""
-    return Cron(*fields)
 
 
 def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:

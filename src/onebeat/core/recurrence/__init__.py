@@ -8,11 +8,13 @@ from onebeat.core.recurrence.cron import Cron
 from onebeat.core.recurrence.fields import canonical_field
 from onebeat.core.recurrence.interval import UNITS, Interval
 from onebeat.core.recurrence.solar import EVENTS, Solar
+from onebeat.core.recurrence.values import EPOCH, rule_of
 from onebeat.core.recurrence.wall import check_crontab
 from onebeat.core.recurrence.zones import tzdata_version, zone
 from onebeat.errors import RuleError, SolarUnavailable
 
 __all__ = [
+    "EPOCH",
     "EVENTS",
     "UNITS",
     "Clocked",
@@ -24,6 +26,7 @@ __all__ = [
     "SolarUnavailable",
     "canonical_field",
     "check_crontab",
+    "rule_of",
     "tzdata_version",
     "zone",
 ]

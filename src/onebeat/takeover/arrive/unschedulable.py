@@ -2,27 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
 from django.apps.registry import Apps
 from django.db import connections
 
-from onebeat.core.recurrence import Interval, Solar
+from onebeat.core.recurrence import rule_of
 from onebeat.db import catalog, expressions
+from onebeat.errors import RuleError
 
 _LABEL = "django_celery_beat"
 _TASKS = f"{_LABEL}_periodictask"
-#: For each kind: the columns that are its value, and what makes a rule of them. Crontabs are read for themselves.
-_KINDS: dict[str, tuple[tuple[str, ...], Callable[..., Any]]] = {
-    "interval": (
-        ("every", "period"),
-        lambda every, period: Interval.of(every, str(period).strip().lower(), datetime(2000, 1, 1, tzinfo=UTC)),
-    ),
-    "solar": (("event", "latitude", "longitude"), Solar),
-}
+#: For each kind the columns that are its value. Crontabs are read in `celery_readings`.
+_KINDS = {"interval": ("every", "period"), "solar": ("event", "latitude", "longitude")}
 #: How many values of a kind are named, and tasks of a value.
 _NAMED = 20
 
@@ -33,25 +26,28 @@ def values(using: str, registry: Apps) -> list[dict[str, Any]]:
     `registry` has the models as the tables are.
     """
     found: list[dict[str, Any]] = []
-    for kind, (columns, rule) in _KINDS.items():
+    for kind, columns in _KINDS.items():
         try:
             table = registry.get_model(_LABEL, f"{kind}schedule")._meta.db_table
         except LookupError:
             continue
         if not catalog.exists(using, table):
             continue
-        wrong = ((value, _wrong(rule, value)) for value in _values(using, table, columns))
+        wrong = ((value, _wrong(kind, value)) for value in _values(using, table, columns))
         for value, why in islice(((value, why) for value, why in wrong if why), _NAMED):
             tasks = _tasks(using, kind, table, columns, value)
             found.append({"kind": kind, "value": " ".join(map(str, value)), "why": why, "tasks": tasks})
     return found
 
 
-def _wrong(rule: Callable[..., Any], value: tuple[Any, ...]) -> str:
+def _wrong(kind: str, value: tuple[Any, ...]) -> str:
+    """Why no rule can be made of these columns; empty where one can be."""
+    if kind == "interval":
+        value = (value[0], str(value[1]).strip().lower())
     try:
-        rule(*value)
-    except Exception as error:  # whatever a rule makes of values that no rule expects
-        return str(error) or repr(error)
+        rule_of(kind, value)
+    except RuleError as error:
+        return str(error)
     return ""
 
 
