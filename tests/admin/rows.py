@@ -40,6 +40,7 @@ def fill(count: int) -> None:
             task = PeriodicTask.objects.create(name=f"{number} {next(iter(kind))}", task="shop.report", **kind)
             Occurrence.objects.create(
                 task=task,
+                task_uid=task.pk,
                 task_name=task.name,
                 due_at=AT,
                 state="sent",

@@ -80,7 +80,13 @@ def past(tasks: list[PeriodicTask]) -> None:
             if task is tasks[2] and number < 4:
                 state = "skipped"
             sent = None if state == "skipped" else due + timedelta(seconds=dice.choice([0.02, 0.05, 0.05, 3]))
-            row: dict[str, Any] = {"task": task, "task_name": task.name, "due_at": due, "decided_at": due}
+            row: dict[str, Any] = {
+                "task": task,
+                "task_uid": task.pk,
+                "task_name": task.name,
+                "due_at": due,
+                "decided_at": due,
+            }
             Occurrence.objects.create(
                 **row,
                 state=state,

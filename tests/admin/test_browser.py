@@ -74,7 +74,7 @@ def occurred(of: PeriodicTask, state: str = "sent", minutes: float = 5, **fields
         "sent_at": None if state == "skipped" else at,
         "celery_task_id": uuid.uuid4(),
     }
-    Occurrence.objects.create(task=of, task_name=of.name, state=state, **{**row, **fields})
+    Occurrence.objects.create(task=of, task_uid=of.pk, task_name=of.name, state=state, **{**row, **fields})
 
 
 def save(page: Any) -> None:

@@ -46,6 +46,7 @@ def run(task: PeriodicTask, state: str, at: datetime) -> None:
     sent = None if state == "skipped" else at + timedelta(seconds=60 if state == "failed" else 0)
     Occurrence.objects.create(
         task=task,
+        task_uid=task.pk,
         task_name=task.name,
         due_at=at,
         decided_at=at,
@@ -114,7 +115,7 @@ def test_sorted_and_filtered_by_status(client: Client) -> None:
     order = ["mended", "running", "new", "skipping", "failing"]
     assert names(client, "?o=2") == order
     assert names(client, "?o=-2") == order[::-1]
-    for key, name in zip(("aside", "paused", "off", "finished", "on"), order, strict=True):
+    for key, name in zip(("quarantined", "paused", "off", "finished", "on"), order, strict=True):
         assert names(client, f"?status={key}") == [name], key
 
 

@@ -79,7 +79,10 @@ def crowd() -> None:
     )
     sent = {"due_at": AT, "decided_at": AT, "sent_at": AT, "state": "sent"}
     Occurrence.objects.bulk_create(
-        [Occurrence(task=task, task_name=task.name, celery_task_id=uuid.uuid4(), **sent) for task in tasks],
+        [
+            Occurrence(task=task, task_uid=task.pk, task_name=task.name, celery_task_id=uuid.uuid4(), **sent)
+            for task in tasks
+        ],
         batch_size=1000,
     )
     Change.objects.all().delete()
@@ -98,7 +101,7 @@ def test_more_rows_than_are_counted_are_said_to_be_more(client: Client, monkeypa
 
 
 @pytest.mark.parametrize("use_tz", [True, False])
-def test_the_list_shows_what_is_next_and_what_is_set_aside(client: Client, use_tz: bool) -> None:
+def test_the_list_shows_what_is_next_and_what_is_quarantined(client: Client, use_tz: bool) -> None:
     good = PeriodicTask.objects.create(name="good", task="shop.report", crontab=CrontabSchedule.objects.create())
     bad = PeriodicTask.objects.create(name="bad", task="shop.report", interval=every())
     unplanned = PeriodicTask.objects.create(name="new", task="shop.report", interval=every())
@@ -109,7 +112,7 @@ def test_the_list_shows_what_is_next_and_what_is_set_aside(client: Client, use_t
     with override_settings(USE_TZ=use_tz, TIME_ZONE="Europe/Paris"):
         text = client.get(page("periodictask_changelist")).content.decode()
     assert "2026-03-28 10:00:00" in text
-    assert "set aside" in text and "schedule: the task has no schedule" in text
+    assert "quarantined" in text and "schedule: the task has no schedule" in text
     assert "every 30 seconds" in text
 
 

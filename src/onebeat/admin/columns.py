@@ -100,7 +100,7 @@ class TaskColumns:
 
     @admin.display(description=_("status"), ordering=Rank(0))
     def status_badge(self, task: PeriodicTask) -> SafeString:
-        """On, paused, finished, off or set aside, and why."""
+        """On, paused, finished, off or quarantined, and why."""
         found = status.status(task, now_of(task))
         badge = format_html('<span class="ob-badge ob-{}">{}</span>', found.key, found.word)
         return format_html('{}<div class="ob-quiet ob-why">{}</div>', badge, found.why) if found.why else badge

@@ -54,7 +54,7 @@ class Choice(admin.SimpleListFilter):
 
 
 class StatusFilter(Choice):
-    """On, paused, finished, off, set aside."""
+    """On, paused, finished, off, quarantined."""
 
     title = _("status")
     parameter_name = "status"

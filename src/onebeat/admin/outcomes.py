@@ -34,7 +34,7 @@ REASONS = {
     "overlap": _("an earlier run was still open"),
     "paused": _("paused"),
     "pruned": _("decided before"),
-    "quarantined": _("set aside"),
+    "quarantined": _("quarantined"),
     "refused": _("could not be sent as it is"),
 }
 #: Each mark is told by its height and place as well as by its colour.

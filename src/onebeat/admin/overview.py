@@ -73,7 +73,7 @@ def _figures(found: dashboard.Dashboard) -> list[tuple[str, str]]:
         (str(found.at_work), ngettext("scheduler at work", "schedulers at work", found.at_work)),
         (_number(found.waiting), gettext("tasks wait for their time")),
         (_number(found.overdue_count), gettext("overdue")),
-        (_number(found.quarantined_count), gettext("set aside")),
+        (_number(found.quarantined_count), gettext("quarantined")),
     ]
 
 

@@ -27,7 +27,7 @@ CHOICES = [
     ("paused", _("paused")),
     ("finished", _("finished")),
     ("off", _("off")),
-    ("aside", _("set aside")),
+    ("quarantined", _("quarantined")),
 ]
 
 
@@ -40,7 +40,7 @@ def status(task: PeriodicTask, now: datetime) -> Status:
         return Status(key, str(words[key]), why)
 
     if state is not None and state.quarantine:
-        return of("aside", state.quarantine)
+        return of("quarantined", state.quarantine)
     if not task.enabled:
         return of("finished") if task.one_off and task.total_run_count else of("off")
     if state is not None and state.due_at is None and state.enabled:
@@ -71,7 +71,7 @@ def _paused(now: Any) -> Exists:
 
 
 # Never "not among those keys": where they are too many for its memory, PostgreSQL goes through them for each row.
-_ASIDE = _state(quarantine__gt="")
+_QUARANTINED = _state(quarantine__gt="")
 _ENDED = _state(due_at=None, enabled=True)
 #: A one-off that has run.
 _DONE = Q(one_off=True, total_run_count__gt=0)
@@ -81,9 +81,9 @@ def having(rows: QuerySet[PeriodicTask], key: str, now: datetime) -> QuerySet[Pe
     """Those of the rows that `status` gives this key. What is rare has an index of its own, so no table but the tasks'
     is read to its end.
     """
-    if key == "aside":
-        return rows.filter(_ASIDE)
-    rows = rows.filter(~_ASIDE)
+    if key == "quarantined":
+        return rows.filter(_QUARANTINED)
+    rows = rows.filter(~_QUARANTINED)
     if key == "off":
         return rows.filter(enabled=False).exclude(_DONE)
     if key == "finished":
@@ -105,7 +105,7 @@ def rank(using: str, now: datetime) -> Case:
         return list(rows.values_list("pk", flat=True)[:_RANKED])
 
     return Case(
-        When(pk__in=some(_ASIDE), then=0),
+        When(pk__in=some(_QUARANTINED), then=0),
         When(Q(_DONE, enabled=False), then=3),
         When(enabled=False, then=2),
         When(pk__in=some(_ENDED), then=3),
