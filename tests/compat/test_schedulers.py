@@ -158,7 +158,7 @@ def test_a_broker_that_fails_inside_a_hook_loses_nothing(make: Make, monkeypatch
     assert Occurrence.objects.get().state == "sent"
 
 
-def test_a_message_that_a_hook_cannot_send_is_set_aside(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_a_hook_raises_is_tried_again_and_holds_up_no_other(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler = make(Failing)
     scheduler.tick()
     task("one", clocked=clocked(at(2)))
@@ -166,7 +166,9 @@ def test_a_message_that_a_hook_cannot_send_is_set_aside(make: Make, monkeypatch:
     task("other", clocked=clocked(at(2)))
     assert run(scheduler, 3) == ["other"]
     one = Occurrence.objects.get(task_name="one")
-    assert (one.state, one.reason, one.detail) == ("skipped", "refused", "ValueError: no such tenant")
+    assert (one.state, one.detail) == ("claimed", "not sent yet: ValueError: no such tenant")
+    monkeypatch.setattr(Failing, "error", None)
+    assert run(scheduler, 10) == ["one"]
 
 
 class ForEachTenant(DatabaseScheduler):

@@ -114,9 +114,9 @@ def test_a_batch_is_bounded_in_messages(bench: Bench) -> None:
     bench.outbox.away = True
     bench.work(40)
     bench.outbox.away = False
-    bench.engine.settings = Settings(sweep_size=0, batch_size=50)
+    bench.engine.parts.settings = Settings(sweep_size=0, batch_size=50)
     sizes: list[int] = []
-    bench.engine.at = lambda point: sizes.append(Occurrence.objects.filter(state="claimed").count())
+    bench.engine.parts.at = lambda point: sizes.append(Occurrence.objects.filter(state="claimed").count())
     bench.work(6)
     assert max(sizes) == 50
     assert Occurrence.objects.filter(state="sent").count() == 6 * 46
@@ -213,10 +213,10 @@ def test_a_time_moved_away_and_back_runs(bench: Bench) -> None:
 
 
 def test_run_state_is_written_under_a_standing_backlog(bench: Bench) -> None:
-    bench.engine.settings = Settings(sweep_size=0, batch_size=1)
+    bench.engine.parts.settings = Settings(sweep_size=0, batch_size=1)
     PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(1)) for n in range(3)])
     bench.work(3)
-    with clock.using(clock.Source(monotonic=lambda: 1.01 * bench.engine.settings.run_state_seconds)):
+    with clock.using(clock.Source(monotonic=lambda: 1.01 * bench.engine.parts.settings.run_state_seconds)):
         bench.tick()
     assert PeriodicTask.objects.filter(total_run_count__gt=0).exists()
 

@@ -136,7 +136,7 @@ def test_a_broker_that_answers_and_takes_nothing_gets_one_late_run_afterwards(be
     bench.outbox.answer = lambda message: Unsent("OOM command not allowed")
     bench.work(60)
     assert Occurrence.objects.filter(state="claimed").count() <= 10
-    assert Beat.objects.get(pk=bench.engine.presence.beat).able_since is None
+    assert Beat.objects.get(pk=bench.engine.heartbeat.row).able_since is None
     bench.outbox.answer = accept
     bench.advance(0.5)
     bench.work(12)
@@ -151,7 +151,7 @@ def test_a_broker_that_answers_and_takes_nothing_gets_one_late_run_afterwards(be
 
 
 def test_what_is_away_and_since_when_is_told(bench: Bench) -> None:
-    mine = Beat.objects.get(pk=bench.engine.presence.beat)
+    mine = Beat.objects.get(pk=bench.engine.heartbeat.row)
     assert mine.able_since == at(0)
     bench.outbox.away = True
     bench.work(1)
@@ -176,7 +176,7 @@ def test_another_scheduler_that_could_send_makes_a_turn_late_and_not_missed(benc
     bench.outbox.away = True
     for _ in range(6):
         bench.advance(1)
-        other.engine.presence.seen(at(0) + (at(1) - at(0)) * 11, True)
+        other.engine.heartbeat.tick_begins(at(0) + (at(1) - at(0)) * 11, True)
     bench.outbox.away = False
     bench.work(2)
     assert bench.sent == [("t", 10)]
@@ -193,5 +193,5 @@ def test_a_broker_that_takes_nothing_is_asked_now_and_then(bench: Bench) -> None
     for _ in range(30):
         clock.move(clock.host_now() + timedelta(seconds=1))
         waits.append(bench.tick())
-    assert bench.engine.presence.refused
+    assert bench.engine.heartbeat.broker_takes_nothing
     assert min(waits) > 0

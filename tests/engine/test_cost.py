@@ -95,7 +95,7 @@ def test_the_statements_of_a_claim_are_made_once(bench: Bench) -> None:
         pytest.skip("elsewhere the number of parameters differs with the number of rows")
     task(clocked=clocked(at(5)))
     bench.work(5)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     names = {name for _, name in bulk_rows._made}
     assert {"namespace", "pause", "definitions", "run state", "finished"} <= names
     assert any(name.startswith("due ") for name in names)
@@ -105,7 +105,7 @@ def test_what_comes_due_during_a_tick_is_taken_up_at_once(bench: Bench) -> None:
     task("a", clocked=clocked(at(1)))
     task("b", clocked=clocked(at(2)))
     bench.tick()
-    bench.engine.at = lambda point: clock.move(at(3)) if point == "settled" else None
+    bench.engine.parts.at = lambda point: clock.move(at(3)) if point == "settled" else None
     clock.move(at(1))
     assert bench.tick() == 0
     assert bench.sent == [("a", 1)]
@@ -116,8 +116,8 @@ def test_what_comes_due_during_a_tick_is_taken_up_at_once(bench: Bench) -> None:
 def test_while_there_is_something_to_send_run_counts_are_written_in_small_portions(bench: Bench) -> None:
     PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(10)) for n in range(120)])
     bench.work(10)
-    owed = bench.engine.owed
-    with clock.using(clock.Source(monotonic=lambda: 1.01 * bench.engine.settings.run_state_seconds)):
+    owed = bench.engine.run_counts
+    with clock.using(clock.Source(monotonic=lambda: 1.01 * bench.engine.parts.settings.run_state_seconds)):
         for left in 70, 20, 0:
             owed.step(0.0)
             assert len(owed) == left

@@ -83,7 +83,7 @@ def test_all_leaves_room_for_others(bench: Bench) -> None:
 
 
 def test_what_is_due_now_waits_for_one_message_of_each_task_that_is_behind(bench: Bench) -> None:
-    bench.engine.settings = replace(SETTINGS, batch_size=20)
+    bench.engine.parts.settings = replace(SETTINGS, batch_size=20)
     for number in range(20):
         options(task(f"behind {number}", interval=every(1)), missed="all")
     task("now", crontab=cron("*"))
@@ -109,7 +109,7 @@ def test_a_one_off_has_one_time_to_miss(bench: Bench, outage, missed: str) -> No
         "all": [("clocked", 5), ("cron", 60)],
     }
     assert sorted(bench.take()) == expected[missed]
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     bench.advance(27.5)
     assert bench.take() == ([("cron", 180)] if missed == "skip" else [])
 

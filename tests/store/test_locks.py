@@ -53,11 +53,11 @@ def test_a_locked_task_is_claimed_all_the_same(bench: Bench) -> None:
     with held(f"SELECT id FROM {P}periodictask WHERE id = %s FOR UPDATE", one.pk):
         bench.work(10)
         assert sorted(bench.sent) == [("one", 10), ("two", 10)]
-        bench.engine.owed.write()
+        bench.engine.run_counts.write()
         two.refresh_from_db()
         assert two.total_run_count == 1
     bench.work(10)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     one.refresh_from_db()
     assert (one.total_run_count, one.last_run_at) == (2, from_utc(at(20)))
 
@@ -82,10 +82,10 @@ def test_a_finished_one_off_that_somebody_holds_is_disabled_later(bench: Bench) 
     bench.work(4)
     with held(f"SELECT id FROM {P}periodictask WHERE id = %s FOR UPDATE", one.pk):
         bench.work(2)
-        bench.engine.owed.write()
+        bench.engine.run_counts.write()
         one.refresh_from_db()
         assert one.enabled
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     one.refresh_from_db()
     assert not one.enabled
 

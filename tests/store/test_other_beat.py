@@ -36,7 +36,7 @@ def passes(bench: Bench, seconds: int) -> None:
 def minute(bench: Bench, tasks: list[PeriodicTask], write: Any) -> None:
     """A minute in which onebeat sends, and somebody writes what they write."""
     passes(bench, 61)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     for one in tasks:
         write(one)
 
@@ -113,7 +113,7 @@ def test_what_users_and_other_schedulers_write_is_no_proof(bench: Bench, write: 
         if write == "both schedulers":
             clock.move(clock.host_now() + timedelta(seconds=61))
             other.tick()
-            other.engine.owed.write()
+            other.engine.run_counts.write()
     bench.work(3)
     assert (bait() is not None) == (write == "the row")  # worth a look, and no more
     passes(bench, 70)

@@ -75,7 +75,7 @@ def test_made_disabled_and_enabled_later_it_begins_then(bench: Bench) -> None:
 def test_a_new_clocked_time_counts_however_often_the_task_was_switched(bench: Bench) -> None:
     one = task(clocked=clocked(at(5)))
     bench.work(6)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     one.refresh_from_db()
     one.enabled = False
     one.save()

@@ -190,12 +190,12 @@ def test_a_finished_one_off_that_was_edited_meanwhile_keeps_the_edit(bench: Benc
     assert bench.take() == [("t", 5)]
     one.clocked = clocked(at(20))
     one.save()
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     one.refresh_from_db()
     assert (one.enabled, one.clocked.clocked_time) == (True, from_utc(at(20)))  # type: ignore[union-attr]
     bench.work(20)
     assert bench.take() == [("t", 20)]
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     one.refresh_from_db()
     assert (one.enabled, one.total_run_count) == (False, 2)
 
@@ -205,7 +205,7 @@ def test_a_finished_one_off_that_was_edited_past_the_orm_keeps_the_edit(bench: B
     later = clocked(at(20))
     bench.advance(5)
     set_task(one, clocked_id=later.pk)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     sweep()
     bench.work(20)
     assert bench.sent == [("t", 5), ("t", 20)]
@@ -214,7 +214,7 @@ def test_a_finished_one_off_that_was_edited_past_the_orm_keeps_the_edit(bench: B
 def test_a_finished_one_off_that_is_enabled_again_runs_again(bench: Bench) -> None:
     one = task(one_off=True, interval=every(10))
     bench.work(11)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     sweep()
     one.refresh_from_db()
     assert not one.enabled
@@ -229,7 +229,7 @@ def test_a_clocked_task_that_is_moved_runs_at_the_new_time(bench: Bench, target:
     """However late: the clock of whoever moved it may be behind, and it is their wish that it runs."""
     one = task(clocked=clocked(at(5)))
     bench.advance(5)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     bench.advance(1)
     one.refresh_from_db()
     one.clocked = clocked(at(target))

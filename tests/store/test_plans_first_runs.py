@@ -65,7 +65,7 @@ def test_a_clocked_task_runs_once_and_is_disabled(bench: Bench) -> None:
     assert bench.sent == []
     bench.advance(1)
     assert bench.sent == [("t", 5)]
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     one.refresh_from_db()
     assert (one.enabled, one.total_run_count, one.last_run_at) == (False, 1, from_utc(at(5)))
     bench.work(3)
@@ -93,7 +93,7 @@ def test_a_one_off_of_any_kind_runs_once(bench: Bench) -> None:
     assert bench.take() == [("every", 10)]
     bench.advance(50)
     assert bench.take() == [("cron", 60)]
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     bench.advance(600)
     assert bench.take() == []
     for one in made:
@@ -111,7 +111,7 @@ def test_nothing_is_due_after_the_end(bench: Bench) -> None:
 
 
 def test_an_end_before_the_first_run_means_no_run(bench: Bench) -> None:
-    assert bench.engine.settings.sweep_size == 0
+    assert bench.engine.parts.settings.sweep_size == 0
     one = task(one_off=True, interval=every(10), expires=from_utc(at(9)))
     bench.work(15)
     sweep()
@@ -143,7 +143,7 @@ def test_a_task_without_a_state_goes_on_from_its_last_run(bench: Bench) -> None:
     assert (due(one), due(done)) == (3000, None)
     bench.advance(3000)
     assert bench.sent == [("t", 3000)]
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     one.refresh_from_db()
     assert (one.total_run_count, one.last_run_at) == (8, from_utc(at(3000)))
 

@@ -239,7 +239,7 @@ def test_numbers_at_the_edge_of_their_columns(bench: Bench) -> None:
     bench.tick()
     assert due(one) == HUGE * 60
     bench.work(31)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     count.refresh_from_db()
     assert count.total_run_count == HUGE
     assert [name for name, _ in bench.sent].count("count") == 3

@@ -89,7 +89,7 @@ def test_what_a_dead_scheduler_left_is_sent_by_another_when_its_lease_has_passed
     assert ids == {str(identity.celery_task_id(space, TaskState.objects.get(pk=one.pk).uid, at(5)))}
     other.work(LEASE + 5)
     assert other.sent == [("t", 5)]
-    other.engine.owed.write()
+    other.engine.run_counts.write()
     one.refresh_from_db()
     assert not one.enabled
 
@@ -106,7 +106,7 @@ def test_what_a_dead_scheduler_recorded_is_not_sent_again(bench: Bench, other: B
 def test_a_scheduler_that_died_between_sending_and_counting_leaves_no_one_off_enabled(bench: Bench) -> None:
     one = task(clocked=clocked(at(5)))
     bench.work(5)
-    bench.engine.owed._runs.clear()
+    bench.engine.run_counts._runs.clear()
     sweep()
     one.refresh_from_db()
     assert one.enabled, "whoever sent it may still write it"
@@ -221,10 +221,10 @@ def test_a_scheduler_that_slept_through_its_lease_publishes_nothing(bench: Bench
             clock.move(at(5 + LEASE))
 
     clock.move(at(5))
-    bench.engine.at = sleep
+    bench.engine.parts.at = sleep
     bench.tick()
     assert bench.sent == []
-    bench.engine.at = lambda point: None
+    bench.engine.parts.at = lambda point: None
     other.work(1)
     bench.work(5)
     assert bench.sent + other.sent == [("t", 5)]
@@ -242,7 +242,7 @@ def test_a_claim_that_another_took_over_is_not_settled(bench: Bench, other: Benc
             other.die_at("claimed")
 
     clock.move(at(5))
-    bench.engine.at = sleep
+    bench.engine.parts.at = sleep
     bench.tick()
     assert ledger(one) == [(5, "claimed", "")]
     (row,) = Occurrence.objects.all()
@@ -258,14 +258,14 @@ def test_a_database_lost_before_the_outcome_was_recorded_makes_no_copies(bench: 
             raise OperationalError("server closed the connection unexpectedly")
 
     bench.work(9)
-    bench.engine.at = lost
+    bench.engine.parts.at = lost
     with pytest.raises(OperationalError):
         bench.advance(1)
-    bench.engine.at = lambda point: None
+    bench.engine.parts.at = lambda point: None
     both(bench, other, 3)
     assert bench.sent + other.sent == [("t", 10)]
     assert ledger(one) == [(10, "sent", "")]
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     one.refresh_from_db()
     assert one.total_run_count == 1
 
@@ -277,10 +277,10 @@ def test_a_database_lost_after_the_claim_gives_it_back_at_once(bench: Bench) -> 
         raise OperationalError("server closed the connection unexpectedly")
 
     bench.work(9)
-    bench.engine.at = lost
+    bench.engine.parts.at = lost
     with pytest.raises(OperationalError):
         bench.advance(1)
-    bench.engine.at = lambda point: None
+    bench.engine.parts.at = lambda point: None
     bench.work(1)
     assert bench.sent == [("t", 10)]
     assert ledger(one) == [(10, "sent", "")]
@@ -302,7 +302,7 @@ def test_somebody_asked_to_stop_in_the_middle_of_a_batch(bench: Bench, other: Be
     small.tick()
     PeriodicTask.objects.bulk_create([PeriodicTask(name=f"t{n}", task="t", interval=every(10)) for n in range(8)])
     small.tick()
-    small.engine.stopping = lambda: len(small.outbox.messages) >= 2
+    small.engine.parts.stopping = lambda: len(small.outbox.messages) >= 2
     clock.move(at(10))
     small.tick()
     small.engine.close()

@@ -81,7 +81,7 @@ def test_what_was_sent_and_pruned_is_not_sent_again(bench: Bench) -> None:
     two.enabled = False
     two.save()
     assert sorted(bench.take()) == [("clocked", 20), ("every", 20)]
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     clock.move(at(9 * DAY))
     bench.tick()
     prune_all()
@@ -121,7 +121,7 @@ def test_finished_one_offs_of_once_go_and_those_that_people_made_stay(bench: Ben
     options(made["once"], origin="once")
     options(made["by hand"])
     bench.work(7)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     for name in ("to come", "running"):
         options(made[name], origin="once")
     PeriodicTask.objects.filter(name="to come").update(clocked=clocked(at(90 * DAY)), enabled=True)
@@ -129,7 +129,7 @@ def test_finished_one_offs_of_once_go_and_those_that_people_made_stay(bench: Ben
     alone = task("alone", clocked=clocked(at(6)))
     options(alone, origin="once")
     bench.work(2)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     clock.move(at(8 * DAY))
     assert prune_all()["tasks"] == 2
     assert set(PeriodicTask.objects.values_list("name", flat=True)) == {"by hand", "to come", "running"}

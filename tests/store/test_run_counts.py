@@ -21,7 +21,7 @@ def test_counts_and_last_runs_of_tasks_that_ran_differently_often(bench: Bench) 
     made = {amount: task(f"every {amount}", interval=every(amount)) for amount in (1, 2, 5, 100)}
     made[0] = task("once", clocked=clocked(at(3)))
     bench.work(10)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     rows = {one.name: (one.total_run_count, one.last_run_at) for one in PeriodicTask.objects.all()}
     assert rows == {
         "every 1": (10, from_utc(at(10))),
@@ -30,12 +30,12 @@ def test_counts_and_last_runs_of_tasks_that_ran_differently_often(bench: Bench) 
         "every 100": (0, None),
         "once": (1, from_utc(at(3))),
     }
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     assert PeriodicTask.objects.get(name="every 1").total_run_count == 10
 
 
 def test_closing_writes_what_is_owed(bench: Bench) -> None:
-    bench.engine.settings = replace(SETTINGS, run_state_seconds=3600)  # not before, however slow this machine is
+    bench.engine.parts.settings = replace(SETTINGS, run_state_seconds=3600)  # not before, however slow this machine is
     one = task(interval=every(5))
     bench.work(5)
     one.refresh_from_db()
@@ -60,7 +60,7 @@ def test_a_write_of_theirs_is_no_change_of_the_task(bench: Bench) -> None:
     one = task(interval=every(10))
     before = PeriodicTask.objects.get(pk=one.pk).date_changed
     bench.work(10)
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     assert PeriodicTask.objects.get(pk=one.pk).date_changed == before
 
 
@@ -68,8 +68,8 @@ def test_a_task_deleted_before_its_count_was_written_is_forgotten(bench: Bench) 
     one = task(interval=every(5))
     bench.work(5)
     one.delete()
-    bench.engine.owed.write()
-    assert not bench.engine.owed
+    bench.engine.run_counts.write()
+    assert not bench.engine.run_counts
 
 
 def test_a_thousand_tasks_are_written_in_a_few_statements(bench: Bench) -> None:
@@ -84,7 +84,7 @@ def test_a_thousand_tasks_are_written_in_a_few_statements(bench: Bench) -> None:
         return execute(statement, *args)
 
     with connection.execute_wrapper(count):
-        bench.engine.owed.write()
+        bench.engine.run_counts.write()
     assert PeriodicTask.objects.filter(total_run_count=1).count() == 1000
     assert len(seen) < 15
 
@@ -120,7 +120,7 @@ def last_runs_in_the_repeated_hour() -> list[Any]:
         for half in range(1, 5):
             clock.move(start + half * timedelta(minutes=30))
             bench.tick()
-            bench.engine.owed.write()
+            bench.engine.run_counts.write()
             one.refresh_from_db()
             found.append([one.total_run_count, str(one.last_run_at)])
         bench.engine.close()

@@ -148,7 +148,7 @@ def a_scheduler() -> tuple[list[str], list[Any]]:
         bench = Bench()
         loop = Loop(bench.engine, Stop())
         pauses = {loop.tick(), loop.tick()}
-        assert pauses == {bench.engine.settings.poll_interval}
+        assert pauses == {bench.engine.parts.settings.poll_interval}
         manage({}, "migrate", "--verbosity=0")
         with transaction.atomic():
             PeriodicTask.objects.create(name="after", task="t", interval_id=1)

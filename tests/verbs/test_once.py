@@ -37,7 +37,7 @@ def test_it_runs_once_and_the_key_stays_taken(bench: Bench) -> None:
     bench.work(12)
     (message,) = bench.outbox.messages
     assert (message.task, message.args, message.kwargs) == ("tests.project.tasks.add", [1], {"y": 2})
-    bench.engine.owed.write()
+    bench.engine.run_counts.write()
     assert not PeriodicTask.objects.get().enabled
     third = ask(seconds=30, if_exists="move")
     assert (third.created, third.moved, third.state, third.at) == (False, False, "sent", at(10))

@@ -15,9 +15,7 @@ from onebeat.conf import current
 from onebeat.db import lost_connections
 from onebeat.declare import autosync
 from onebeat.declare.sources import Source
-from onebeat.engine.loop import Loop, settle_in
-from onebeat.engine.stop import Stop
-from onebeat.engine.tick import Engine
+from onebeat.engine.loop import Loop, new_loop, settle_in
 from onebeat.models import TaskState
 
 logger = logging.getLogger("onebeat")
@@ -86,16 +84,13 @@ class Scheduler(beat.Scheduler):
             self._cleans_up = True
 
     def _new_loop(self) -> Loop:
-        settings, stop = current(), Stop()
-        dispatcher = hooks.dispatcher(self, settings.plain_below)
-        dispatcher.stopping = stop.requested
         # Inside `celery worker -B` nobody handles SIGTERM in beat's process; leave by the front door there too.
         main = threading.current_thread() is threading.main_thread()
         if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _leave)
         using = router.db_for_write(TaskState)
-        engine = Engine(dispatcher, settings, using=using, stopping=stop.requested)
-        return Loop(engine, stop, autosync.AtWork(using, self.declared_in_code).step)
+        dispatcher = hooks.dispatcher(self, current().plain_below)
+        return new_loop(dispatcher, using, autosync.AtWork(using, self.declared_in_code).step)
 
 
 def _leave(number: int, frame: Any) -> None:

@@ -15,7 +15,7 @@ from onebeat.celery.entries import ModelEntry
 from onebeat.core.headers import TASK_HEADER
 from onebeat.dispatch.base import Message, PublishResult, Refused
 from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
-from onebeat.dispatch.celery.prepared import Kinds
+from onebeat.dispatch.celery.prepared import Kinds, arguments_error
 from onebeat.models import PeriodicTask
 from onebeat.models.task_rules import SCHEDULES
 
@@ -54,11 +54,18 @@ class HookedDispatcher(CeleryDispatcher):
     def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
         rows = PeriodicTask._base_manager.using(DEFAULT_DB_ALIAS).select_related(*SCHEDULES)
         self._tasks = rows.in_bulk({message.periodic_task for message in messages})
-        return self._each(messages)
+        return super().publish(messages, singly=singly)
 
     def _send(self, message: Message, producer: Any, kinds: Kinds | None = None) -> PublishResult:
         self._task = self._tasks.get(message.periodic_task)
         return Refused("the task was deleted meanwhile") if self._task is None else super()._send(message, producer)
+
+    def _overridden(self, name: str) -> bool:
+        return True
+
+    def _arguments_error(self, message: Message) -> str | None:
+        task = self._scheduler.app.tasks.get(message.task)
+        return None if task is None else arguments_error(task, message.args, message.kwargs)
 
     def _hand_over(self, args: Any, kwargs: Any, *, producer: Any, **options: Any) -> None:
         """What the dispatcher calls in place of the task's `apply_async`. Raises what went wrong with the broker."""

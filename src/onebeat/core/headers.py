@@ -13,6 +13,8 @@ _CELERY = frozenset(
         *("eta", "expires", "origin", "compression"),
     }
 )
+#: What Celery's own beat sets, by which Celery's events and others know a scheduled message.
+BEAT_HEADER = "celery_beat_task"
 #: What readers of django-celery-beat's messages know.
 NAME_HEADER = "periodic_task_name"
 #: onebeat's own: the uid of the task, the nominal time (ISO 8601, UTC) and the run number. By these three a worker

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -19,6 +19,8 @@ class Message:
     options: dict[str, Any] = field(default_factory=dict)
     #: The key of the periodic task's row, for hooks that are handed the row.
     periodic_task: int = 0
+    #: About how many characters its arguments have.
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +31,13 @@ class Accepted:
 @dataclass(frozen=True, slots=True)
 class Refused:
     """This message can't be sent as it is; others can."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """Somebody's own code on the way to the broker raised an error: this message is tried again, others go on."""
 
     reason: str
 
@@ -49,11 +58,15 @@ class Deferred:
     reason: str
 
 
-PublishResult = Accepted | Refused | Unsent | Deferred
+PublishResult = Accepted | Refused | Failed | Unsent | Deferred
 
 
 class Dispatcher(Protocol):
     """Takes messages to a broker. Holds one connection; not for use by several threads."""
+
+    #: Whether somebody wants the scheduler to end; asked between two single messages, since a slow broker may take
+    #: longer for a whole call than anybody waits.
+    stopping: Callable[[], bool]
 
     def ready(self) -> bool:
         """Whether the broker answers now; connects if need be, and does not wait long."""

@@ -1,4 +1,7 @@
-"""Whether schedulers have been able to send, and since when: what tells a missed turn from a late one."""
+"""This scheduler's row among the schedulers, and since when any of them has been able to send.
+
+That tells a missed time, which nobody could have sent, from one that is only late.
+"""
 
 from __future__ import annotations
 
@@ -16,93 +19,108 @@ _REPORT = timedelta(seconds=2)
 
 
 class Heartbeat:
-    """This scheduler's row in `Beat`, and what it knows of the others'."""
+    """Reports that a scheduler is at work and whether it can send."""
 
-    def __init__(self, using: str, away: timedelta) -> None:
+    def __init__(self, using: str, unavailable_after: timedelta) -> None:
+        """`unavailable_after`: a scheduler that was not seen for so long, or whose broker took nothing for so long,
+        counts as unable to send.
+        """
         self.using = using
-        self.away = away
+        self.unavailable_after = unavailable_after
+        #: How late the oldest due task was at the last claim.
         self.lag = timedelta(0)
-        #: The broker answers and takes nothing, and has done so for longer than `away`.
-        self.refused = False
-        #: How many messages could not be handed over since the process started.
+        #: The broker answers and takes nothing, and has done so for longer than `unavailable_after`.
+        self.broker_takes_nothing = False
+        #: How many messages could not be handed over since the process started, each try counted.
         self.failed = 0
         self._counted_before = counters.since(using, {})
-        self._held = False
-        self._beat: int | None = None
+        self._standby = False
+        self._row: int | None = None
         self._able_since: datetime | None = None
         self._any_able_since: datetime | None = None
-        self._seen: datetime | None = None
+        self._last_tick: datetime | None = None
         self._reported: datetime | None = None
         self._reported_monotonic = clock.monotonic()
 
     @property
-    def beat(self) -> int:
-        """The key of this scheduler's row, made when it is first needed."""
-        if self._beat is None:
-            self._beat = scheduler_rows.register(self.using)
-        return self._beat
+    def row(self) -> int:
+        """The key of this scheduler's row, which is made when it is first needed."""
+        if self._row is None:
+            self._row = scheduler_rows.register(self.using)
+        return self._row
 
-    def seen(self, now: datetime, ready: bool, failing_since: datetime | None = None, *, held: bool = False) -> None:
-        """A tick begins, and the broker answers or not. A gap between ticks longer than `away` breaks the record, and
-        so does a broker that has answered and taken nothing for so long. `held`: it sends nothing because another beat
-        does, which is no outage."""
-        before, last = self._able_since, self._seen
-        was_held, self._held = self._held, held
-        self.refused = failing_since is not None and now - failing_since > self.away
-        if not ready or self.refused:
+    def tick_begins(
+        self, now: datetime, broker_answers: bool, failing_since: datetime | None = None, *, standby: bool = False
+    ) -> None:
+        """Note at the beginning of a tick whether this scheduler can send, and report it when that is due.
+
+        A gap between ticks longer than `unavailable_after` breaks the record, and so does a broker that has answered
+        and taken nothing for so long (`failing_since`). `standby`: it sends nothing because another beat does, which
+        is no outage.
+        """
+        before, last = self._able_since, self._last_tick
+        was_standby, self._standby = self._standby, standby
+        self.broker_takes_nothing = failing_since is not None and now - failing_since > self.unavailable_after
+        if not broker_answers or self.broker_takes_nothing:
             self._able_since = None
-        elif before is None or self._seen is None or now - self._seen > self.away:
+        elif before is None or last is None or now - last > self.unavailable_after:
             self._able_since = now
-        self._seen = now
+        self._last_tick = now
         changed = before != self._able_since
         if changed or self._reported is None or now - self._reported >= _REPORT:
-            if changed and self._able_since is not None and not was_held:
-                self._able_again(now, before, last)
+            if changed and self._able_since is not None and not was_standby:
+                self._record_outage(now, before, last)
             if not self._report():
-                self._beat = scheduler_rows.register(self.using)  # somebody tidied up while this process was suspended
+                # Somebody has deleted the row while this process was suspended.
+                self._row = scheduler_rows.register(self.using)
                 self._report()
-            self._any_able_since = scheduler_rows.able_since(self.using, now, self.away)
+            self._any_able_since = scheduler_rows.able_since(self.using, now, self.unavailable_after)
             self._reported = now
             self._reported_monotonic = clock.monotonic()
+
+    def report_if_due(self, failing_since: datetime | None) -> None:
+        """Report between two steps of a long tick, so that a busy scheduler is not taken for one that is gone."""
+        if clock.monotonic() - self._reported_monotonic >= _REPORT.total_seconds():
+            self.tick_begins(database_clock.now(self.using), True, failing_since)
+
+    def tick_ended(self, now: datetime) -> None:
+        """The gap to the next tick counts from here, unless a gap lies in this tick itself."""
+        if self._last_tick is None or now - self._last_tick <= self.unavailable_after:
+            self._last_tick = now
+
+    def missed_before(self, now: datetime, late: timedelta) -> datetime:
+        """The instant before which nominal times are missed: nobody was able to send then, or they are later than
+        `late`.
+        """
+        # One message that breaks every connection must not make all others missed: what is a little late stays late.
+        unable = now - self.unavailable_after if self.broker_takes_nothing else now
+        return max(self._any_able_since or self._able_since or unable, now - late)
+
+    def stop(self) -> None:
+        """Report for the last time, and say that this scheduler has stopped."""
+        if self._row is not None:
+            self._report()
+            scheduler_rows.stop(self.using, self._row)
+            self._row = None
 
     def _report(self) -> bool:
         return scheduler_rows.report(
             self.using,
-            self.beat,
+            self.row,
             able_since=self._able_since,
             lag=self.lag,
             failed=self.failed,
             tally=counters.since(self.using, self._counted_before),
         )
 
-    def _able_again(self, now: datetime, before: datetime | None, last: datetime | None) -> None:
-        """It can send, and could not at the tick before: if nobody else could either, that was an outage."""
-        if scheduler_rows.able_since(self.using, now, self.away, besides=self.beat) is not None:
+    def _record_outage(self, now: datetime, before: datetime | None, last: datetime | None) -> None:
+        """This scheduler can send and could not before: if no other could either, that was an outage."""
+        others = scheduler_rows.able_since(self.using, now, self.unavailable_after, besides=self.row)
+        if others is not None:
             return
-        waited = before is None and last is not None and now - last <= self.away
-        found = outages.ended(self.using, now, self.away, beat=self.beat, waited=waited, lived=last is not None)
-        if found is not None:
-            logger.warning("no scheduler was able to send from %s to %s", found.began_at, found.ended_at)
-
-    def still_at_work(self, failing_since: datetime | None) -> None:
-        """Asked between two steps of a long tick: reports in time, so that a scheduler that is busy is not taken for
-        one that is away."""
-        if clock.monotonic() - self._reported_monotonic >= _REPORT.total_seconds():
-            self.seen(database_clock.now(self.using), True, failing_since)
-
-    def rests(self, now: datetime) -> None:
-        """A tick has ended: what counts as a gap begins here, unless one lies in the tick itself."""
-        if self._seen is None or now - self._seen <= self.away:
-            self._seen = now
-
-    def missed_before(self, now: datetime, late: timedelta) -> datetime:
-        """Turns before this instant could not be kept: nobody was able to send then, or they are later than `late`."""
-        # One message that breaks every connection must not make all others missed: what is a little late stays late.
-        since = self._any_able_since or self._able_since or (now - self.away if self.refused else now)
-        return max(since, now - late)
-
-    def stop(self) -> None:
-        if self._beat is not None:
-            self._report()  # the last counts
-            scheduler_rows.stop(self.using, self._beat)
-            self._beat = None
+        waited = before is None and last is not None and now - last <= self.unavailable_after
+        outage = outages.ended(
+            self.using, now, self.unavailable_after, beat=self.row, waited=waited, lived=last is not None
+        )
+        if outage is not None:
+            logger.warning("no scheduler was able to send from %s to %s", outage.began_at, outage.ended_at)

@@ -9,7 +9,10 @@ from pathlib import Path
 
 from django.db import Error
 
+from onebeat.conf import current
 from onebeat.db import lost_connections, schema, transactions
+from onebeat.dispatch.base import Dispatcher
+from onebeat.engine.assembly import Assembly
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
 
@@ -26,6 +29,14 @@ def settle_in() -> None:
     """
     gc.collect()
     gc.freeze()
+
+
+def new_loop(dispatcher: Dispatcher, using: str, beside: Callable[[], None]) -> Loop:
+    """A scheduler for the database `using` under the project's settings, put together. `beside`: as for `Loop`."""
+    stop = Stop()
+    dispatcher.stopping = stop.requested
+    engine = Engine(Assembly(dispatcher, current(), using, stopping=stop.requested))
+    return Loop(engine, stop, beside)
 
 
 class Loop:
@@ -48,8 +59,8 @@ class Loop:
         """
         self._alive()
         try:
-            with self.stop.shield(), lost_connections.django_errors(self.engine.using):
-                delay = self.engine.settings.poll_interval
+            with self.stop.shield(), lost_connections.django_errors(self.engine.parts.using):
+                delay = self.engine.parts.settings.poll_interval
                 if self._ready():
                     self.beside()
                     delay = self.engine.tick()
@@ -77,7 +88,7 @@ class Loop:
         if self._broken:
             self._drop_connection()
         try:
-            with self.stop.shield(at_most=_GOODBYE_SECONDS), lost_connections.django_errors(self.engine.using):
+            with self.stop.shield(at_most=_GOODBYE_SECONDS), lost_connections.django_errors(self.engine.parts.using):
                 self.engine.close()
         except (Error, SystemExit) as error:
             logger.warning("stopped without the database: %r", error)
@@ -85,10 +96,10 @@ class Loop:
 
     def _alive(self) -> None:
         """Touch the liveness file, if there is to be one. Whether the database answers makes no difference to it."""
-        if not self.engine.settings.liveness_file:
+        if not self.engine.parts.settings.liveness_file:
             return
         try:
-            Path(self.engine.settings.liveness_file).touch()
+            Path(self.engine.parts.settings.liveness_file).touch()
         except OSError as error:
             if not self._untouched:
                 logger.error("liveness_file cannot be touched: %s", error)
@@ -97,7 +108,7 @@ class Loop:
     def _ready(self) -> bool:
         """Whether `migrate` has made what this code needs; said when that changes."""
         if not self._migrated:
-            before, self._lacking = self._lacking, schema.lacking(self.engine.using)
+            before, self._lacking = self._lacking, schema.lacking(self.engine.parts.using)
             if self._lacking and self._lacking != before:
                 missing = ", ".join(self._lacking)
                 logger.warning("waiting for `manage.py migrate`, nothing is sent until then; missing: %s", missing)
@@ -113,10 +124,10 @@ class Loop:
         self._migrated = False  # a table may have gone
         if not self._pause:
             logger.error("the database failed; trying again until it is back: %s", error)
-        self._pause = min(max(self._pause * 2, _FIRST_PAUSE), self.engine.settings.poll_interval)
+        self._pause = min(max(self._pause * 2, _FIRST_PAUSE), self.engine.parts.settings.poll_interval)
         self._drop_connection()
         return self._pause
 
     def _drop_connection(self) -> None:
         self._broken = False
-        lost_connections.drop_connection(self.engine.using)
+        lost_connections.drop_connection(self.engine.parts.using)

@@ -5,19 +5,19 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from onebeat.core.headers import DUE_HEADER, NAME_HEADER, RUN_HEADER, TASK_HEADER, free
+from onebeat.core.headers import BEAT_HEADER, DUE_HEADER, NAME_HEADER, RUN_HEADER, TASK_HEADER, free
 from onebeat.core.message_request import REFUSED
 from onebeat.dispatch.base import Message
 from onebeat.store.occurrences import Claimed
 
 
-def message(one: Claimed, now: datetime) -> Message:
-    """`one` as a message, published at about `now`, with every option its task has.
+def message(claimed: Claimed, now: datetime) -> Message:
+    """The message of a claimed occurrence, published at about `now`, with every option its task has.
 
     The claim has seen that the task's arguments decode. `expires` of the task ends the message too: a worker that comes
     to it later must not run it. A last time that is only late keeps its run, and carries no end that has passed.
     """
-    task = one.task
+    task = claimed.task
     args, kwargs, headers = task.own_arguments()
     options: dict[str, Any] = {
         "queue": task.queue,
@@ -33,9 +33,18 @@ def message(one: Claimed, now: datetime) -> Message:
     kept = {**more, **{name: value for name, value in options.items() if value not in (None, "")}}
     kept["headers"] = {
         **free(headers),
+        BEAT_HEADER: True,
         NAME_HEADER: task.name,
-        TASK_HEADER: one.task_uid,
-        DUE_HEADER: one.due_at.isoformat(),
-        RUN_HEADER: one.run,
+        TASK_HEADER: claimed.task_uid,
+        DUE_HEADER: claimed.due_at.isoformat(),
+        RUN_HEADER: claimed.run,
     }
-    return Message(str(one.celery_task_id), task.task, args, kwargs, kept, periodic_task=task.id)
+    return Message(
+        str(claimed.celery_task_id),
+        task.task,
+        args,
+        kwargs,
+        kept,
+        periodic_task=task.id,
+        size=len(task.args) + len(task.kwargs),
+    )

@@ -167,6 +167,7 @@ class Migration(migrations.Migration):
                 ("claim_token", models.BigIntegerField(null=True)),
                 ("lease_until", UTCDateTimeField(null=True)),
                 ("claims", models.SmallIntegerField(default=0)),
+                ("publish_failures", models.SmallIntegerField(db_default=0, default=0)),
                 (
                     "beat",
                     models.ForeignKey(

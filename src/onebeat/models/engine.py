@@ -116,6 +116,8 @@ class Occurrence(models.Model):
     lease_until = UTCDateTimeField(null=True)
     #: How many times it was claimed: more than one means that a scheduler was lost on the way.
     claims = models.SmallIntegerField(default=0)
+    #: How many times publishing it failed by itself although the broker answered; `detail` has the last error.
+    publish_failures = models.SmallIntegerField(default=0, db_default=0)
     #: The scheduler that claimed it last.
     beat = models.ForeignKey(
         "django_celery_beat.Beat",

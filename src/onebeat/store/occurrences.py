@@ -77,6 +77,8 @@ class Claimed:
     celery_task_id: uuid.UUID
     #: How many times it has been claimed; more than once means that a scheduler was lost on the way.
     claims: int = 1
+    #: How many times publishing it failed by itself although the broker answered.
+    failures: int = 0
 
 
 def namespace(using: str) -> uuid.UUID:

@@ -20,7 +20,7 @@ class Snapshot:
     #: Somebody has said that something changed.
     changes: bool
     #: Somebody has asked for a run, and nobody has taken it up.
-    by_hand: bool
+    manual_runs: bool
     #: The earliest wake time that was looked for.
     wake_at: datetime | None
 
@@ -46,7 +46,7 @@ def snapshot(using: str, floor: datetime | None) -> Snapshot:
     bound = [] if floor is None else [utc_columns.to_column(link.vendor, floor)]
     with link.cursor() as cursor:
         cursor.execute(sql, [*params, *params, *bound])
-        now, changes, by_hand, wake_at = cursor.fetchone()
+        now, changes, manual_runs, wake_at = cursor.fetchone()
     at = utc_columns.from_column(now)
     assert at is not None
-    return Snapshot(at, bool(changes), bool(by_hand), utc_columns.from_column(wake_at))
+    return Snapshot(at, bool(changes), bool(manual_runs), utc_columns.from_column(wake_at))

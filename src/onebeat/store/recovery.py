@@ -50,7 +50,16 @@ def reclaim(using: str, terms: Terms) -> Batch:
                 continue
             keep.append(row.pk)
             batch.occurrences.append(
-                Claimed(row.pk, definition, row.task_uid, row.due_at, row.run, row.celery_task_id, row.claims + 1)
+                Claimed(
+                    row.pk,
+                    definition,
+                    row.task_uid,
+                    row.due_at,
+                    row.run,
+                    row.celery_task_id,
+                    row.claims + 1,
+                    row.publish_failures,
+                )
             )
         batch.occurrences.sort(key=lambda one: (one.due_at, one.id))
         Occurrence.objects.using(using).filter(among(using, "pk", keep)).update(

@@ -37,8 +37,8 @@ def sent(using: str, token: int, ids: Iterable[int]) -> int:
         return int(cursor.rowcount)
 
 
-def tell(using: str, those: Collection[Claimed]) -> None:
-    """Count them as sent, and tell those who listen."""
+def emit_sent(using: str, those: Collection[Claimed]) -> None:
+    """Increment the counter of sent messages and emit `task_sent` for each."""
     counters.add(using, counters.SENT, len(those))
     if not signals.task_sent.has_listeners(Occurrence):
         return
@@ -47,15 +47,18 @@ def tell(using: str, those: Collection[Claimed]) -> None:
 
 
 def refused(using: str, token: int, pk: int, detail: str) -> None:
-    """This one can't be sent as it is: set aside with its reason."""
+    """Record that an occurrence cannot be sent as it is, and why."""
     _held(using, token, [pk]).update(
         state=Occurrence.State.SKIPPED, reason="refused", detail=detail, claim_token=None, lease_until=None
     )
 
 
-def postpone(using: str, token: int, pk: int, until: datetime) -> None:
-    """Give this one back, but not before `until`."""
-    _held(using, token, [pk]).update(lease_until=until, claims=F("claims") - 1)
+def postpone(using: str, token: int, pk: int, until: datetime, failure: str = "") -> None:
+    """Give an occurrence back, to be claimed again from `until` on. `failure`: it failed by itself, and why; then that
+    is counted and kept for whoever asks.
+    """
+    kept = {"detail": f"not sent yet: {failure}", "publish_failures": F("publish_failures") + 1} if failure else {}
+    _held(using, token, [pk]).update(lease_until=until, claims=F("claims") - 1, **kept)
 
 
 def release(using: str, token: int, ids: Iterable[int]) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from onebeat.conf import Settings
 from onebeat.dispatch.base import Accepted, Message, PublishResult, Unsent
+from onebeat.engine.assembly import Assembly
 from onebeat.engine.tick import Engine
 
 #: Where a scheduler can be stopped: after the claim, after the broker has the messages, after that is recorded.
@@ -21,6 +22,7 @@ class Outbox:
         self.away = False
         #: What becomes of a message; after an `Unsent` the rest of the same call is unsent too.
         self.answer: Callable[[Message], PublishResult] = lambda message: Accepted()
+        self.stopping: Callable[[], bool] = lambda: False
 
     def ready(self) -> bool:
         return not self.away
@@ -46,7 +48,7 @@ class Scheduler:
 
     def __init__(self, outbox: Outbox | None = None, settings: Settings | None = None, using: str = "default") -> None:
         self.outbox = outbox or Outbox()
-        self.engine = Engine(self.outbox, settings or Settings(), using=using)
+        self.engine = Engine(Assembly(self.outbox, settings or Settings(), using))
 
     def tick(self) -> float:
         """One tick. Returns the seconds until the next one is worth making."""
@@ -64,7 +66,7 @@ class Scheduler:
             if name == point:
                 raise Died
 
-        self.engine.at = stop
+        self.engine.parts.at = stop
 
     def die_at(self, point: str) -> None:
         """A tick that ends at this point. Raises `AssertionError` if it does not come there."""

@@ -54,7 +54,7 @@ def post(app: Celery, bench: Bench) -> Post:
             found.append(message)
         return found
 
-    bench.engine.dispatcher = CeleryDispatcher(app)
+    bench.engine.parts.dispatcher = CeleryDispatcher(app)
     return take
 
 

@@ -138,7 +138,7 @@ class Scheduler(Host):
         engine = Engine(Link(self.world.broker, self, settings.plain_below), settings, at=self._came_to)
         if not self.world.whole:
             engine._housekeeping = Idle()  # type: ignore[assignment]
-            engine._rivals = Idle()  # type: ignore[assignment]
+            engine._other_beat = Idle()  # type: ignore[assignment]
         self.unrecorded: set[Key] = set()
         self.writing: list[Key] = []
         self.flush: list[Key] = []

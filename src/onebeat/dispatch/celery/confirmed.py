@@ -13,6 +13,8 @@ from typing import Any
 import amqp
 from celery import Celery
 
+from onebeat.dispatch.base import Accepted, Deferred, PublishResult, Unsent
+from onebeat.dispatch.celery import amqp_messages
 from onebeat.dispatch.celery.prepared import Kinds
 
 
@@ -29,6 +31,7 @@ class Confirmed:
         # Numbered by the broker from here on, in the order of publishing.
         self.channel.confirm_select()
         self.channel.basic_publish = self._publish
+        amqp_messages.guard(self.channel)
         self.channel.events["basic_ack"].add(self._ack)
         self.channel.events["basic_nack"].add(self._nack)
 
@@ -54,11 +57,15 @@ class Confirmed:
         while self._open:
             self.channel.connection.drain_events(timeout=timeout)
 
-    def took(self, numbers: list[int]) -> bool:
-        """Whether the broker took all of these; asked once, after `collect`."""
+    def answer(self, numbers: list[int], lost: Unsent | None, full: Deferred) -> PublishResult:
+        """What the broker answered to these, asked once, after `collect`: `full` if it refused one of them, `lost` if
+        one was never answered.
+        """
         refused = self._refused.intersection(numbers)
         self._refused -= refused
-        return not refused
+        if refused:
+            return full
+        return lost if lost is not None and self._open.intersection(numbers) else Accepted()
 
     def _publish(self, *args: Any, **kwargs: Any) -> Any:
         kwargs.pop("confirm_timeout", None)

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import timedelta
 from typing import Any
 
 from amqp.exceptions import MessageNacked
 from celery import Celery, Task
+from celery.exceptions import ImproperlyConfigured, QueueNotFound
 from kombu import exceptions
-from kombu.exceptions import OperationalError
+from kombu.exceptions import EncodeError, OperationalError, SerializerNotInstalled
 
-from onebeat.dispatch.base import Accepted, Deferred, Message, PublishResult, Refused, Unsent
+from onebeat.dispatch.base import Accepted, Deferred, Failed, Message, PublishResult, Refused, Unsent
+from onebeat.dispatch.celery import amqp_messages
+from onebeat.dispatch.celery.amqp_messages import Unencodable
 from onebeat.dispatch.celery.confirmed import Confirmed
-from onebeat.dispatch.celery.prepared import Kinds
+from onebeat.dispatch.celery.prepared import Kinds, arguments_error
 
 logger = logging.getLogger("onebeat")
 
 #: What a lost batch raises; kombu has it from 5.7 on.
 _BATCH_LOST: type[Exception] = getattr(exceptions, "BatchPublishError", OperationalError)
+#: What says for certain that a message can never be sent as it is.
+_PERMANENT = (Unencodable, EncodeError, SerializerNotInstalled, QueueNotFound, ImproperlyConfigured)
+#: What Celery's and kombu's own code raise for a message that they cannot make. KeyError: an unknown queue or exchange.
+_OWN_FAULTS = (KeyError, ValueError, TypeError)
 
 #: How long a connection may take, in seconds. Only where the project's own settings say nothing.
 _CONNECT_SECONDS = 3.0
@@ -28,29 +35,30 @@ _ANSWER_SECONDS = 5.0
 #: How long it may take to say goodbye: nothing depends on it.
 _GOODBYE_SECONDS = 0.3
 
-#: How many messages in a row must fail for the broker to count as away although it answers.
+#: How many messages in a row must fail for the broker to count as unavailable although it answers.
 _FAILURES = 3
-
 #: From how many messages on a batch is quicker than one by one.
 _FEW = 3
+#: A larger message, in characters of its arguments, goes by itself: RabbitMQ closes the channel of one that it finds
+#: too large.
+_LARGE = 1_000_000
 
-_AWAY = Unsent("the broker does not answer", alone=False)
+_UNAVAILABLE = Unsent("the broker does not answer", alone=False)
 _FULL = Deferred("the broker did not take it: its queue may be full")
 _STOPPING = Unsent("not tried: the scheduler stops", alone=False)
+_CHANNEL_LOST = Unsent("the channel was lost on the way", alone=False)
 
 #: RabbitMQ refuses a message that is to live longer than 2**32 - 1 milliseconds.
 _LONGEST_LIFE = timedelta(milliseconds=2**32 - 1) - timedelta(hours=1)
 
 
 class CeleryDispatcher:
-    """One connection and one producer, kept open; opened again when the broker has been away.
+    """One connection and one producer, kept open; opened again when the broker has been unavailable.
 
-    `plain_below`: with fewer messages than this in a call they go one by one if something listens to publish signals,
-    so that it finds everything as ever; others go through the transport's own batch where it has one, or to RabbitMQ
-    with their confirms counted afterwards. In a batch `after_task_publish` is sent before the broker has answered.
-
-    Whoever may want it to end sets `stopping`, which is asked between two single messages: a slow broker may take
-    longer for a whole call than anybody waits.
+    Several messages go in one exchange with the broker: through the transport's own batch where it has one, or to
+    RabbitMQ with their confirms counted afterwards. Overrides of `apply_async` and receivers of publish signals are
+    called for each message as ever, inside that exchange; there `after_task_publish` is sent before the broker has
+    answered. `plain_below`: where there are such overrides or receivers, fewer messages than this go one by one.
     """
 
     def __init__(self, app: Celery, *, plain_below: int = 50) -> None:
@@ -61,6 +69,8 @@ class CeleryDispatcher:
         self._producer: Any = None
         self._kinds: Kinds | None = None
         self._confirmed: Confirmed | None = None
+        #: What the broker has taken once by itself over this connection, so that it may join a batch.
+        self._proven: set[Hashable] = set()
 
     def ready(self) -> bool:
         if self._producer is not None:
@@ -72,6 +82,8 @@ class CeleryDispatcher:
             # One round over the broker's addresses and no pause: who asks comes back soon.
             self._connection.ensure_connection(max_retries=max(0, len(self._connection.alt) - 1), interval_start=0)
             self._limit_answers(_ANSWER_SECONDS)
+            if self._connection.transport.driver_type == "amqp":
+                amqp_messages.guard(self._connection.default_channel)
             self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
             self._kinds = Kinds(self.app, self._producer)
             if Confirmed.possible(self._connection):
@@ -84,22 +96,16 @@ class CeleryDispatcher:
 
     def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
         if not self.ready():
-            return [_AWAY] * len(messages)
-        batched = [message for message in messages if not self._overridden(message.task)]
-        # Where nothing listens nobody can tell the difference, and a batch pays from a few messages on.
-        least = self.plain_below if _usable(self._kinds) is None else min(self.plain_below, _FEW)
-        if singly or len(batched) < least:
+            return [_UNAVAILABLE] * len(messages)
+        # Where nobody can tell the difference a batch pays from a few messages on.
+        plain = self._usable(self._kinds) is None or any(self._overridden(message.task) for message in messages)
+        if singly or len(messages) < (self.plain_below if plain else min(self.plain_below, _FEW)):
             return self._each(messages)
         if self._confirmed is not None:
-            found = self._flush(batched, self._confirmed)
-        elif getattr(self._producer, "supports_batch_publish", False):
-            found = self._batch(batched)
-        else:
-            return self._each(messages)
-        outcomes: dict[int, PublishResult] = dict(zip(map(id, batched), found, strict=True))
-        rest = [message for message in messages if id(message) not in outcomes]
-        outcomes.update(zip(map(id, rest), self._each(rest), strict=True))
-        return [outcomes[id(message)] for message in messages]
+            return self._confirmed_batch(messages)
+        if getattr(self._producer, "supports_batch_publish", False):
+            return self._transport_batch(messages)
+        return self._each(messages)
 
     def close(self) -> None:
         if self._connection is None:
@@ -110,6 +116,7 @@ class CeleryDispatcher:
         except Exception as error:
             logger.debug("closing the broker connection: %r", error)
         self._connection = self._producer = self._kinds = self._confirmed = None
+        self._proven.clear()
 
     def _limit_answers(self, seconds: float) -> None:
         """Let a silent AMQP broker end in an error. py-amqp has no option for that: it reads on after a
@@ -120,72 +127,97 @@ class CeleryDispatcher:
             sock.settimeout(seconds)
 
     def _each(self, messages: Sequence[Message]) -> list[PublishResult]:
-        outcomes: list[PublishResult] = []
+        results: list[PublishResult] = []
         failed = 0
         for message in messages:
             if self.stopping():
-                outcomes.append(_STOPPING)
+                results.append(_STOPPING)
                 continue
             # After a failure a broker that answers gets the next: the message may be to blame. A few in a row are its
             # own.
             if failed == _FAILURES or not self.ready():
-                outcomes.append(_AWAY)
+                results.append(_UNAVAILABLE)
                 continue
-            outcomes.append(self._send(message, self._producer, _usable(self._kinds)))
-            failed = failed + 1 if isinstance(outcomes[-1], Unsent) else 0
+            results.append(self._send(message, self._producer, self._usable(self._kinds)))
+            failed = failed + 1 if isinstance(results[-1], Unsent) else 0
             if failed:
                 self.close()
-        return outcomes
+        return results
 
-    def _batch(self, messages: Sequence[Message]) -> list[PublishResult]:
+    def _transport_batch(self, messages: Sequence[Message]) -> list[PublishResult]:
         """All in one exchange with the broker. If that is lost, any of them may have arrived, and none counts as
         sent.
         """
-        outcomes: list[PublishResult] = []
-        kinds = _usable(self._kinds)
+        results: list[PublishResult] = []
+        kinds = self._usable(self._kinds)
         try:
             # Every publish adds a few commands at most: one flush, at the end, whose answer stands for all.
             with self._producer.batch(max_size=8 * len(messages)):
                 # An exception that left this block would discard what is buffered.
                 for message in messages:
-                    outcomes.append(self._send(message, self._producer, kinds))
+                    results.append(self._send(message, self._producer, kinds))
         except Exception as error:  # whatever it is, what was in the batch may have arrived
             lost = Unsent(repr(error), alone=False)
             self.close()
-            return [one if isinstance(one, Refused) else lost for one in outcomes] or [lost] * len(messages)
-        if any(isinstance(one, Unsent) for one in outcomes):
+            found: list[PublishResult] = [lost if isinstance(result, Accepted) else result for result in results]
+            return found + [lost] * (len(messages) - len(found))
+        if any(isinstance(result, Unsent) for result in results):
             self.close()
-        return outcomes
+        return results
 
-    def _flush(self, messages: Sequence[Message], way: Confirmed) -> list[PublishResult]:
-        """All of them to RabbitMQ, and then its answers. If the channel is lost, any of them may have arrived, and
-        none counts as sent: whoever tries again sends one by one, so that a message that closes it shows itself.
+    def _confirmed_batch(self, messages: Sequence[Message]) -> list[PublishResult]:
+        """To RabbitMQ. What it has not yet taken once by itself goes first and singly: a message that it answers by
+        closing the channel takes no other along.
         """
-        outcomes: list[PublishResult] = []
+        results: dict[int, PublishResult] = {}
+        batch: list[int] = []
+        for number, message in enumerate(messages):
+            like = _likeness(message)
+            if like is not None and like in self._proven:
+                batch.append(number)
+                continue
+            (results[number],) = self._each([message])
+            if isinstance(results[number], Unsent):
+                # The others wait for the next call: their connection is another by now.
+                for left in [*batch, *range(number + 1, len(messages))]:
+                    results[left] = _CHANNEL_LOST
+                return [results[number] for number in range(len(messages))]
+            if isinstance(results[number], Accepted) and like is not None and self._connection is not None:
+                self._proven.add(like)
+        if batch and (not self.ready() or self._confirmed is None):
+            results.update(dict.fromkeys(batch, _UNAVAILABLE))
+        elif batch:
+            found = self._collect([messages[number] for number in batch], self._confirmed)  # type: ignore[arg-type]
+            results.update(zip(batch, found, strict=True))
+        return [results[number] for number in range(len(messages))]
+
+    def _collect(self, messages: Sequence[Message], way: Confirmed) -> list[PublishResult]:
+        """Write all of them, then read the broker's answers. If the channel is lost meanwhile, only what was answered
+        counts as sent: any other may have arrived, and goes one by one when it is tried again.
+        """
+        results: list[PublishResult] = []
         numbers: list[list[int]] = []
-        kinds, lost = _usable(way.kinds), None
+        kinds, lost = self._usable(way.kinds), None
         for message in messages:
             with way.numbered() as mine:
-                outcomes.append(self._send(message, way.producer, kinds))
-            numbers.append(mine)
-            if isinstance(outcomes[-1], Unsent) or self._connection is None:
-                # Another message may have closed the channel: this one is not to blame.
-                outcomes.pop()
-                lost = Unsent("the channel was lost on the way", alone=False)
+                result = self._send(message, way.producer, kinds)
+            if isinstance(result, Unsent) or self._connection is None:
+                lost = _CHANNEL_LOST  # another message may have closed it: this one is not to blame
                 break
-        if lost is None:
-            try:
+            results.append(result)
+            numbers.append(mine)
+        try:
+            if lost is None:
                 way.collect(_ANSWER_SECONDS)
-            except Exception as error:
-                lost = Unsent(repr(error), alone=False)
+        except Exception as error:
+            lost = Unsent(repr(error), alone=False)
         if lost is not None:
             self.close()
-            found: list[PublishResult] = [lost if isinstance(one, Accepted) else one for one in outcomes]
-            return found + [lost] * (len(messages) - len(found))
-        return [
-            _FULL if isinstance(one, Accepted) and not way.took(mine) else one
-            for one, mine in zip(outcomes, numbers, strict=True)
+        found = [
+            result if not isinstance(result, Accepted) else way.answer(mine, lost, _FULL)
+            for result, mine in zip(results, numbers, strict=True)
         ]
+        return found + [lost or _CHANNEL_LOST] * (len(messages) - len(found))
 
     def _send(self, message: Message, producer: Any, kinds: Kinds | None = None) -> PublishResult:
         """Publish one message, filled in from one of its kind where `kinds` has one."""
@@ -193,17 +225,37 @@ class CeleryDispatcher:
             kind = kinds.of(message) if kinds is not None else None
             if kind is not None:
                 kind.publish(producer, message)
-            else:
-                self._apply(message, producer)
+                return Accepted()
+            if (wrong := self._arguments_error(message)) is not None:
+                return Refused(wrong)
+            self._apply(message, producer)
         except Exception as error:
-            if isinstance(error, MessageNacked) or isinstance(error.__cause__, MessageNacked):
-                return _FULL
-            if self._away(error):
-                return Unsent(repr(error))
-            if isinstance(error, self._connection.channel_errors):
-                self.close()  # the broker closes the channel with its refusal
-            return Refused(f"{type(error).__name__}: {error}")
+            return self._failure(message, error)
         return Accepted()
+
+    def _failure(self, message: Message, error: Exception) -> PublishResult:
+        """What an error says: of the message, of the broker, or of somebody's code on the way to it."""
+        reason = f"{type(error).__name__}: {error}"
+        if isinstance(error, MessageNacked) or isinstance(error.__cause__, MessageNacked):
+            return _FULL
+        if isinstance(error, _PERMANENT):
+            return Refused(reason)
+        foreign = self._overridden(message.task)
+        if isinstance(error, _OWN_FAULTS):
+            # kombu counts KeyError among Redis' connection errors. Of somebody's own code nobody knows what it means.
+            return Failed(reason) if foreign else Refused(reason)
+        if self._connection is None or isinstance(error, (_BATCH_LOST, OperationalError)):
+            return Unsent(repr(error))
+        library = type(error).__module__.partition(".")[0]
+        if isinstance(error, self._connection.connection_errors):
+            # An address that somebody's code could not reach is not the broker's.
+            return Unsent(repr(error)) if not foreign or library in ("amqp", "redis", "kombu") else Failed(reason)
+        if isinstance(error, self._connection.channel_errors):
+            if library == "redis":  # a full or read-only Redis refuses commands, not messages
+                return Unsent(repr(error))
+            self.close()  # the broker closes the channel with its refusal
+            return Refused(reason)
+        return Failed(reason)
 
     def _apply(self, message: Message, producer: Any) -> None:
         """Publish one message through Celery."""
@@ -218,21 +270,21 @@ class CeleryDispatcher:
         else:
             self.app.send_task(message.task, message.args, message.kwargs, **options)
 
-    def _away(self, error: BaseException) -> bool:
-        """Whether the broker is to blame and not the message."""
-        if isinstance(error, KeyError | ValueError | TypeError):
-            return False  # kombu counts KeyError among Redis' connection errors; an unknown queue is one
-        if isinstance(error, (_BATCH_LOST, OperationalError)):
-            return True
-        if self._connection is None or isinstance(error, self._connection.connection_errors):
-            return True
-        # A full or read-only Redis refuses commands, not messages.
-        return type(error).__module__.startswith("redis.") and isinstance(error, self._connection.channel_errors)
-
     def _overridden(self, name: str) -> bool:
-        """Whether somebody's own `apply_async` sends this task: it goes the plain way, outside any batch."""
+        """Whether somebody's own `apply_async` sends this task: what it raises says nothing about the broker."""
         task = self.app.tasks.get(name)
         return task is not None and type(task).apply_async is not Task.apply_async
+
+    def _arguments_error(self, message: Message) -> str | None:
+        """Why the task does not take these arguments, asked before somebody's own `apply_async` is; None if it does."""
+        task = self.app.tasks.get(message.task)
+        if task is None or not self._overridden(message.task):
+            return None  # Celery asks by itself
+        return arguments_error(task, message.args, message.kwargs)
+
+    def _usable(self, kinds: Kinds | None) -> Kinds | None:
+        """The kinds, if messages may be filled in from them as things stand now."""
+        return kinds if kinds is not None and kinds.usable() else None
 
     def _transport_options(self) -> dict[str, Any]:
         """Bounded waits, and RabbitMQ's publisher confirms: "accepted" means that the broker said so."""
@@ -245,5 +297,16 @@ class CeleryDispatcher:
         return {**own.get(self.app.connection_for_write().transport.driver_type, {}), **given}
 
 
-def _usable(kinds: Kinds | None) -> Kinds | None:
-    return kinds if kinds is not None and kinds.usable() else None
+def _likeness(message: Message) -> Hashable | None:
+    """What messages have in common that RabbitMQ judges alike; None for one that goes by itself, being large.
+
+    It may close the channel for an exchange that is not there, a property that it does not know or a header (`CC`) that
+    it reads itself, and not for what stands in the body or in other headers.
+    """
+    options = message.options
+    headers: dict[str, Any] = options.get("headers", {})
+    if message.size > _LARGE:
+        return None
+    parts = [(name, repr(value)) for name, value in options.items() if name not in ("headers", "expires")]
+    parts += [(name, repr(headers[name])) for name in ("CC", "BCC") if name in headers]
+    return message.task, "expires" in options, *parts

@@ -118,6 +118,17 @@ class Kinds:
         return Kind(body, found, getattr(task, "__header__", None) if checked else None)
 
 
+def arguments_error(task: Any, args: list[Any], kwargs: dict[str, Any]) -> str | None:
+    """Why a registered task does not take these arguments, asked as Celery asks; None if it does, or does not check."""
+    check = getattr(task, "__header__", None) if task.typing else None
+    try:
+        if check is not None:
+            check(*args, **kwargs)
+    except TypeError as error:
+        return f"TypeError: {error}"
+    return None
+
+
 class _Recorder:
     """Stands in for a producer and keeps what it is given."""
 

@@ -72,18 +72,14 @@ class Command(BaseCommand):
         """Tick until told to stop; exit code 0."""
         from onebeat.declare import autosync
         from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
-        from onebeat.engine.loop import Loop
-        from onebeat.engine.stop import Stop
-        from onebeat.engine.tick import Engine
+        from onebeat.engine.loop import new_loop
 
         celery = celery_app(app)
-        settings, stop = current(), Stop()
-        dispatcher = CeleryDispatcher(celery, plain_below=settings.plain_below)
-        dispatcher.stopping = stop.requested
-        engine = Engine(dispatcher, settings, using=database, stopping=stop.requested)
+        dispatcher = CeleryDispatcher(celery, plain_below=current().plain_below)
+        loop = new_loop(dispatcher, database, autosync.AtWork(database, lambda: autosync.of_scheduler(celery)).step)
         self.stdout.write(f"onebeat: sending to {celery.connection_for_write().as_uri()}; stop with Ctrl-C")
-        with stop.on_signals():
-            Loop(engine, stop, autosync.AtWork(database, lambda: autosync.of_scheduler(celery)).step).run()
+        with loop.stop.on_signals():
+            loop.run()
         self.stdout.write("onebeat: stopped")
 
     def status(self, *, database: str, **options: Any) -> None:
