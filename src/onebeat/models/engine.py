@@ -40,9 +40,9 @@ class TaskState(models.Model):
     #: The water mark: every nominal time up to this one has been decided, also after its occurrence has been pruned.
     water_mark = UTCDateTimeField(null=True)
     #: Since when the copied definition below holds; None where it is not known (planned by an older version).
-    since = UTCDateTimeField(null=True)
+    definition_since = UTCDateTimeField(null=True)
     #: Under `overlap = skip`: the occurrence claimed last, which the next one waits for. Not a key: it may be pruned.
-    running = models.BigIntegerField(null=True)
+    open_occurrence = models.BigIntegerField(null=True)
     #: Grows with every write; a write names the version it read.
     version = models.BigIntegerField(default=0)
     #: Why the task is set aside; empty when it is not.

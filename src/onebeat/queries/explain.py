@@ -102,7 +102,7 @@ class _Question:
 
     def _within(self, row: Occurrence) -> bool:
         """Whether a range speaks of this time: one that the rule has, unless the rule is another by now."""
-        since = self.state.since if self.state else None
+        since = self.state.definition_since if self.state else None
         return self.nominal is not None or self.recurrence is None or since is None or row.decided_at < since
 
     def _ahead(self, due_at: datetime | None) -> Verdict:
@@ -151,7 +151,7 @@ class _Question:
     def _closed(self) -> Verdict | None:
         """What keeps the task from having times at all, or this one."""
         what = f"{self.name!r} at {shown(self.nominal or self.when)}"
-        since = self.state.since if self.state else None
+        since = self.state.definition_since if self.state else None
         tail = f" (since {shown(since)})" if since else ""
         if (self.state and self.state.quarantine) or self.bad:
             reason = self.bad or (self.state.quarantine if self.state else "")
@@ -191,10 +191,10 @@ class _Question:
             return Verdict(
                 "before", f"{what}: the task exists, or is known here, since {shown(state.anchor)}.", self.facts
             )
-        if state is not None and state.since is not None and self.when < state.since:
-            self.facts["since"] = iso(state.since)
+        if state is not None and state.definition_since is not None and self.when < state.definition_since:
+            self.facts["since"] = iso(state.definition_since)
             words = "the task has its present schedule since"
-            return Verdict("before", f"{what}: nothing is recorded; {words} {shown(state.since)}.", self.facts)
+            return Verdict("before", f"{what}: nothing is recorded; {words} {shown(state.definition_since)}.", self.facts)
         if (closed := self._closed()) is not None:
             return closed
         if self.nominal is None:

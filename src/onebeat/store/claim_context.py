@@ -52,7 +52,7 @@ class ClaimContext:
 
     def running(self, definition: Definition, state: State) -> Running | None:
         """The run that stands in the way of the task's next."""
-        found = self.open.get(state.running or 0)
+        found = self.open.get(state.open_occurrence or 0)
         return None if found is None else Running(found[0], found[1] + definition.policy.overlap_limit)
 
     def decide(self, definition: Definition, state: State, recurrence: Recurrence, limit: int) -> Decision:
@@ -89,9 +89,9 @@ def claim_context(
 ) -> ClaimContext:
     """What the decisions on these tasks depend on, read after their states are locked."""
     holders = [
-        state.running
+        state.open_occurrence
         for state in planned
-        if state.running and state.task in found and found[state.task].policy.overlap == "skip"
+        if state.open_occurrence and state.task in found and found[state.task].policy.overlap == "skip"
     ]
     return ClaimContext(
         using,
@@ -105,4 +105,4 @@ def claim_context(
 def holding(moved: Sequence[State], claimed: Iterable[Claimed]) -> list[State]:
     """The states with the occurrence that the next one of each task waits for, where tasks run one at a time."""
     last = {one.task.id: one.id for one in claimed if one.task.policy.overlap == "skip"}
-    return [replace(state, running=last[state.task]) if state.task in last else state for state in moved]
+    return [replace(state, open_occurrence=last[state.task]) if state.task in last else state for state in moved]

@@ -243,12 +243,12 @@ def planned(
         anchor=anchor,
         water_mark=state.water_mark if state else None,
         quarantine="",
-        since=since.first if state is None else since.last,
-        running=state.running if state else None,
+        definition_since=since.first if state is None else since.last,
+        open_occurrence=state.open_occurrence if state else None,
         copied=definition.copied(),
     )
     if state is not None and state.copied == after.copied and not since.back:
-        after = replace(after, since=state.since)
+        after = replace(after, definition_since=state.definition_since)
     if not definition.enabled:
         return after
     try:

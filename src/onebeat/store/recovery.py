@@ -102,10 +102,10 @@ def _settled(
         one_off=definition.one_off,
     )
     # The later ones have waited for the run that was open: it is the one that is sent.
-    awaited = definition.policy.overlap == "skip" and state is not None and state.running == row.pk
+    awaited = definition.policy.overlap == "skip" and state is not None and state.open_occurrence == row.pk
     if reason == catchup.COALESCED and (awaited or not _followed(state, row.due_at, around.now)):
         reason = None
-    if reason is None and state is not None and state.running != row.pk:
+    if reason is None and state is not None and state.open_occurrence != row.pk:
         running = around.running(definition, state)
         if running is not None and running.due_at > row.due_at:
             return catchup.OVERLAP, f"with {running.due_at.isoformat()}"

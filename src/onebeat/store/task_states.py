@@ -21,14 +21,14 @@ from onebeat.store.definitions import COPIED
 
 TABLE = "onebeat_taskstate"
 _IDENTITY = ("uid", "task_name")
-_OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine", "since", "running")
+_OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine", "definition_since", "open_occurrence")
 #: Of these, what moving on to the next time leaves alone.
-_KEPT = ("anchor", "since")
+_KEPT = ("anchor", "definition_since")
 _FIELDS = ("task_id", "version", *_IDENTITY, *_OWN, *COPIED)
 #: PostgreSQL types for a list of values; elsewhere columns take what they are given.
 _TYPES = {
-    **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark", "since"), "timestamp"),
-    "running": "bigint",
+    **dict.fromkeys(("due_at", "wake_at", "anchor", "water_mark", "definition_since"), "timestamp"),
+    "open_occurrence": "bigint",
     "quarantine": "text",
     **dict.fromkeys(("task_id", "version", "uid"), "bigint"),
     "task_name": "text",
@@ -54,9 +54,9 @@ class State:
     water_mark: datetime | None
     quarantine: str
     #: Since when `copied` holds; None where that is not known.
-    since: datetime | None
+    definition_since: datetime | None
     #: The occurrence that the next one waits for under `overlap = skip`.
-    running: int | None
+    open_occurrence: int | None
     copied: tuple[Any, ...]
 
     def moved(self, due_at: datetime | None, wake_at: datetime | None, water_mark: datetime | None) -> State:
@@ -72,8 +72,8 @@ class State:
             self.anchor,
             water_mark,
             self.quarantine,
-            self.since,
-            self.running,
+            self.definition_since,
+            self.open_occurrence,
             self.copied,
         )
 
