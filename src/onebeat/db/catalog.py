@@ -6,14 +6,17 @@ Read from the catalog and not from Django's models, because a database also has 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from django.apps.registry import Apps
 from django.db import connections, models
 
 from onebeat.db import expressions
+
+#: How a column holds a whole number that is the key of another row.
+Form = Literal["number", "text", "uuid"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +38,40 @@ class Reference:
     keys: tuple[UniqueKey, ...] = ()
     #: The column is part of the table's primary key: its rows are parts of ours (Django's multi-table children).
     identity: bool = False
-    #: Of a generic foreign key: the column that says which table is meant, what it says for ours, and whether the key
-    #: is kept as text.
+    #: Of a generic foreign key: the column that says which table is meant, and what it says for ours.
     kind_column: str = ""
     kinds: tuple[int, ...] = ()
-    as_text: bool = False
+    #: How the column holds a whole number. Django keeps the key 5 in a UUIDField as UUID(int=5).
+    form: Form = "number"
+    #: The column's type, where the database wants a text to be cast to it before it is stored.
+    cast: str = ""
 
     @property
     def name(self) -> str:
         """For people and for the record."""
         return f"{self.table}.{self.column}".replace('"', "").replace("`", "")
+
+    def literal(self, key: int) -> str:
+        """SQL for a key in the form in which it is compared and stored."""
+        return {"number": f"{key}", "text": f"'{key}'", "uuid": f"'{key:032x}'"}[self.form]
+
+    def key_sql(self, using: str, number: str) -> str:
+        """The same for an expression that is a whole number."""
+        if self.form == "number":
+            return number
+        return (expressions.hexadecimal if self.form == "uuid" else expressions.text)(using, number)
+
+    def condition(self, using: str, alias: str, key: str) -> str:
+        """SQL for "a row of the table, known as `alias`, refers to `key`", which has the form of `key_sql`."""
+        column = f"{alias}.{expressions.quoted(using, self.column)}"
+        if self.form != "number":
+            column, key = (expressions.plain_text(using, expressions.text(using, each)) for each in (column, key))
+        if self.form == "uuid":
+            column = f"REPLACE(LOWER({column}), '-', '')"
+        if not self.kind_column:
+            return f"{column} = {key}"
+        kinds = ", ".join(map(str, self.kinds))
+        return f"{column} = {key} AND {alias}.{expressions.quoted(using, self.kind_column)} IN ({kinds})"
 
 
 def references(using: str, table: str, pk: str, registries: Iterable[Apps] = ()) -> list[Reference]:
@@ -61,31 +88,44 @@ def references(using: str, table: str, pk: str, registries: Iterable[Apps] = ())
 
 def generic_references(using: str, table: str, registry: Apps) -> list[Reference]:
     """Every column that refers to `table` by one of Django's generic foreign keys, which only its models know of."""
-    models_of_ours = [model._meta for model in registry.get_models() if model._meta.db_table == table]
     types = "django_content_type"
-    if not models_of_ours or not registry.is_installed("django.contrib.contenttypes") or not exists(using, types):
+    ours = {(model._meta.app_label, model._meta.model_name) for model in registry.get_models()
+            if model._meta.db_table == table}  # fmt: skip
+    if not ours or not registry.is_installed("django.contrib.contenttypes") or not exists(using, types):
         return []
+    rows = _rows(using, f"SELECT id, app_label, model FROM {expressions.quoted(using, types)}")
+    kinds = tuple(int(key) for key, *name in rows if tuple(name) in ours)
+    return list(_generic(using, registry, kinds)) if kinds else []
+
+
+def _generic(using: str, registry: Apps, kinds: tuple[int, ...]) -> Iterator[Reference]:
     from django.contrib.contenttypes.fields import GenericForeignKey
 
-    meta = models_of_ours[0]
-    sql = f"SELECT id FROM {expressions.quoted(using, types)} WHERE app_label = %s AND model = %s"
-    kinds = tuple(int(key) for (key,) in _rows(using, sql, meta.app_label, meta.model_name))
-    found = []
-    for model in registry.get_models() if kinds else ():
-        for field in model._meta.private_fields:
-            if isinstance(field, GenericForeignKey) and field.model is model and not model._meta.proxy:
-                kind: Any = model._meta.get_field(field.ct_field)
-                key: Any = model._meta.get_field(field.fk_field)
-                other = model._meta.db_table
-                if exists(using, other, key.column) and exists(using, other, kind.column):
-                    keys, _ = _keys(using, other, key.column)
-                    as_text = not isinstance(key, models.IntegerField)
-                    found.append(
-                        Reference(
-                            expressions.quoted(using, other), key.column, keys, False, kind.column, kinds, as_text
-                        )
-                    )
-    return found
+    for model in registry.get_models():
+        meta = model._meta
+        for generic in meta.private_fields:
+            if not isinstance(generic, GenericForeignKey) or generic.model is not model or meta.proxy:
+                continue
+            kind, key = _column(model, generic.ct_field), _column(model, generic.fk_field)
+            if exists(using, meta.db_table, key.column) and exists(using, meta.db_table, kind.column):
+                link = connections[using]
+                numbers = isinstance(key, models.IntegerField | models.DecimalField | models.FloatField)
+                form: Form = "number" if numbers else "uuid" if isinstance(key, models.UUIDField) else "text"
+                yield Reference(
+                    expressions.quoted(using, meta.db_table),
+                    key.column,
+                    _keys(using, meta.db_table, key.column)[0],
+                    kind_column=kind.column,
+                    kinds=kinds,
+                    form=form,
+                    cast=(key.db_type(link) or "") if form != "number" and link.vendor == "postgresql" else "",
+                )
+
+
+# Any: whatever kind of field a model has there.
+def _column(model: type[models.Model], name: str) -> Any:
+    """The field of a model that is a column of its table."""
+    return model._meta.get_field(name)
 
 
 def exists(using: str, table: str, column: str = "") -> bool:
@@ -98,20 +138,27 @@ def exists(using: str, table: str, column: str = "") -> bool:
         return column in {one.name for one in link.introspection.get_table_description(cursor, table)}
 
 
-def misfits(using: str, model: type[models.Model]) -> list[str]:
-    """What was done to a model's table that its inserts cannot live with, one line each."""
+@dataclass(frozen=True, slots=True)
+class Misfits:
+    """Columns of a model's table with which its inserts cannot live: those that nobody here would fill, and those that
+    are not there.
+    """
+
+    unfilled: list[str]
+    missing: list[str]
+
+
+def misfits(using: str, model: type[models.Model]) -> Misfits:
+    """What was done to a model's table, which is there, past the model."""
     link, table = connections[using], model._meta.db_table
     with link.cursor() as cursor:
-        there: dict[str, Any] = {one.name: one for one in link.introspection.get_table_description(cursor, table)}
-    ours = {field.column for field in model._meta.local_concrete_fields}
-    made = _made_by_the_server(using, table)
-    lines = [
-        f"{table}.{name} is NOT NULL without a default, and nothing here would fill it: give it a default, let it be "
-        "NULL, or drop it"
-        for name, column in there.items()
-        if name not in ours | made and not column.null_ok and column.default is None
+        there = {one.name: one for one in link.introspection.get_table_description(cursor, table)}
+    ours = {str(field.column) for field in model._meta.local_concrete_fields}
+    filled = ours | _made_by_the_server(using, table)
+    unfilled = [
+        name for name, column in there.items() if name not in filled and not column.null_ok and column.default is None
     ]
-    return lines + [f"{table}.{name} is not there, although the migrations say so" for name in ours - there.keys()]
+    return Misfits(unfilled, sorted(ours - there.keys()))
 
 
 def _made_by_the_server(using: str, table: str) -> set[str]:

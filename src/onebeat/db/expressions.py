@@ -61,6 +61,14 @@ def text(using: str, number: str) -> str:
     return f"CAST({number} AS {'CHAR' if connections[using].vendor == 'mysql' else 'TEXT'})"
 
 
+def hexadecimal(using: str, number: str) -> str:
+    """SQL for a whole number as the 32 hexadecimal digits, in small letters, of the UUID that has its value."""
+    vendor = connections[using].vendor
+    if vendor == "sqlite":
+        return f"printf(char(37) || '032x', {number})"  # a % would be taken for a parameter's
+    return f"LPAD(LOWER(HEX({number})), 32, '0')" if vendor == "mysql" else f"LPAD(TO_HEX({number}), 32, '0')"
+
+
 def whole(using: str, number: str) -> str:
     """SQL for a number rounded to a whole one, as text."""
     kind = "SIGNED" if connections[using].vendor == "mysql" else "BIGINT"

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from onebeat.takeover.arrive.adopt import MergeAndConstrain
+from onebeat.takeover.arrive.operations import MergeAndConstrain
 
 
 class Migration(migrations.Migration):

@@ -2,7 +2,7 @@
 
 from django.db import migrations, models
 
-from onebeat.takeover.arrive.adopt import keep_readings
+from onebeat.takeover.arrive.operations import keep_readings
 
 
 class Migration(migrations.Migration):

@@ -174,7 +174,7 @@ def stop_in_the_middle() -> int:
     try:
         call_command(*MIGRATE)
     except KeyboardInterrupt:
-        from onebeat.takeover.arrive.adopt import recorded
+        from onebeat.takeover.arrive.record import recorded
 
         return recorded("default")["interval"]["merged"]
     raise AssertionError("nothing stopped it")

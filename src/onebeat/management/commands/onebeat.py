@@ -95,9 +95,11 @@ class Command(BaseCommand):
 
     def adopt(self, *, database: str, check: bool, **options: Any) -> None:
         """What `migrate` would merge, or what it merged. Exit code 1 if something stops it."""
-        from onebeat.takeover.arrive import adopt
+        from onebeat.management import adopt
+        from onebeat.takeover.arrive import record
+        from onebeat.takeover.arrive.adopt import check as foreseen
 
-        found = adopt.check(database) if check else adopt.recorded(database)
+        found = foreseen(database) if check else record.recorded(database)
         if options["json"]:
             self.stdout.write(json.dumps(found))
         else:

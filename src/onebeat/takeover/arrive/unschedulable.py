@@ -68,12 +68,3 @@ def _rows(using: str, sql: str, *params: Any) -> list[tuple[Any, ...]]:
     with connections[using].cursor() as cursor:
         cursor.execute(sql, params or None)
         return list(cursor.fetchall())
-
-
-def lines(found: list[dict[str, Any]]) -> list[str]:
-    """The same for people."""
-    return [
-        f"{one['kind']} ({one['value']}): {one['why']}; "
-        + (f"would be quarantined: {', '.join(one['tasks'])}" if one["tasks"] else "no enabled task uses it")
-        for one in found
-    ]

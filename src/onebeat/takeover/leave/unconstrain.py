@@ -10,24 +10,25 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
+from django.apps import apps
 from django.db import connections
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.operations import RemoveConstraint
 
 from onebeat.db import catalog
+from onebeat.db.schema import LABEL
 from onebeat.takeover.arrive import adopt, constrain
+from onebeat.takeover.arrive.operations import MergeAndConstrain
+from onebeat.takeover.arrive.tables import VALUES, constraint_name, schedule_table
 
 
 def present(using: str) -> list[str]:
     """The kinds of schedules whose constraint is there."""
-    from django.apps import apps
-
     found = []
-    for kind in adopt.VALUES:
-        name = apps.get_model(adopt.LABEL, f"{kind}schedule")._meta.db_table
-        if catalog.exists(using, name):
-            table = adopt.table(using, kind, apps)
-            found += [kind] if constrain.present(table, adopt.constraint(kind)) else []
+    for kind in VALUES:
+        if catalog.exists(using, apps.get_model(LABEL, f"{kind}schedule")._meta.db_table):
+            table = schedule_table(using, kind, apps)
+            found += [kind] if constrain.present(table, constraint_name(kind)) else []
     return found
 
 
@@ -37,13 +38,14 @@ def drop(using: str) -> list[str]:
     if not kinds:
         return []
     link = connections[using]
-    state = _as_it_is(MigrationLoader(link))
+    loader = MigrationLoader(link)
+    state = loader.project_state([key for key in loader.applied_migrations if key in loader.graph.nodes])
     for kind in kinds:
         before, state = state, state.clone()
-        operation = RemoveConstraint(f"{kind}schedule", adopt.constraint(kind))
-        operation.state_forwards(adopt.LABEL, state)
+        operation = RemoveConstraint(f"{kind}schedule", constraint_name(kind))
+        operation.state_forwards(LABEL, state)
         with link.schema_editor() as editor:
-            operation.database_forwards(adopt.LABEL, editor, before, state)
+            operation.database_forwards(LABEL, editor, before, state)
     return kinds
 
 
@@ -52,23 +54,18 @@ def restore(using: str, plan: Any = None, **kwargs: Any) -> None:
     if plan is None:  # `flush` sends this signal too
         return
     there = present(using)
-    if len(there) == len(adopt.VALUES):
+    if len(there) == len(VALUES):
         return
     link = connections[using]
     loader = MigrationLoader(link)
     for operation in _recorded(loader):
         if operation.model_name_lower.removesuffix("schedule") not in there:
-            state: Any = SimpleNamespace(apps=_as_it_is(loader).apps)
+            state: Any = SimpleNamespace(apps=adopt.models_as_they_are(loader))
             with link.schema_editor(atomic=False) as editor:
-                operation.database_forwards(adopt.LABEL, editor, state, state)
+                operation.database_forwards(LABEL, editor, state, state)
 
 
-def _recorded(loader: MigrationLoader) -> Iterator[adopt.MergeAndConstrain]:
+def _recorded(loader: MigrationLoader) -> Iterator[MergeAndConstrain]:
     for (label, name), migration in loader.disk_migrations.items():
-        if label == adopt.LABEL and (label, name) in loader.applied_migrations:
-            yield from (one for one in migration.operations if isinstance(one, adopt.MergeAndConstrain))
-
-
-def _as_it_is(loader: MigrationLoader) -> Any:
-    """The models as the tables are now."""
-    return loader.project_state([key for key in loader.applied_migrations if key in loader.graph.nodes])
+        if label == LABEL and (label, name) in loader.applied_migrations:
+            yield from (each for each in migration.operations if isinstance(each, MergeAndConstrain))
