@@ -5,20 +5,30 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from onebeat.errors import (
+    InvalidArgument,
+    InvalidMessage,
+    InvalidSchedule,
+    KeyTaken,
+    NoSuchTime,
+    NotJSON,
+    OnebeatError,
+    SolarUnavailable,
+    UnknownTask,
+    Unschedulable,
+)
+
 if TYPE_CHECKING:
     from onebeat.api import (
         ALL,
         CatchUp,
         IfExists,
-        KeyTaken,
         MessageOptions,
-        NotJSON,
         Once,
         OnceItem,
         OnceState,
         Run,
         Tag,
-        UnknownTask,
         Upcoming,
         Verdict,
         acancel,
@@ -52,17 +62,24 @@ __all__ = [
     "Declaration",
     "Every",
     "IfExists",
+    "InvalidArgument",
+    "InvalidMessage",
+    "InvalidSchedule",
     "KeyTaken",
     "MessageOptions",
+    "NoSuchTime",
     "NotJSON",
     "Once",
     "OnceItem",
     "OnceState",
+    "OnebeatError",
     "Override",
     "Run",
     "Solar",
+    "SolarUnavailable",
     "Tag",
     "UnknownTask",
+    "Unschedulable",
     "Upcoming",
     "Verdict",
     "acancel",
@@ -89,7 +106,7 @@ __all__ = [
     "upcoming",
 ]
 
-#: `linked` is for models, while they are being loaded; declarations need no model.
+#: What can be imported before the models are loaded.
 _ELSEWHERE = {
     "linked": "onebeat.verbs.links",
     **dict.fromkeys(("Cron", "Every", "Solar"), "onebeat.declare.values"),

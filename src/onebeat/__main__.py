@@ -16,7 +16,7 @@ from onebeat.core.clock import host_now
 from onebeat.core.describe import describe, note
 from onebeat.core.recurrence import EVENTS, UNITS, Clocked, Cron, Interval, Recurrence, Solar
 from onebeat.core.recurrence.base import utc
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 _SPANS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.from_file:
             return _file(options.from_file, after, options)
         rule = _recurrence(options, after)
-    except (RuleError, OSError) as error:
+    except (InvalidSchedule, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     runs = _runs(rule, after, options.count)
@@ -79,11 +79,11 @@ def _recurrence(options: argparse.Namespace, after: datetime) -> Recurrence:
     if options.every is not None:
         found = re.fullmatch(r"\s*(\d{1,18})\s+([a-z]+?)s?\s*", options.every)
         if not found:
-            raise RuleError("every", options.every, f"a number and one of {', '.join(UNITS)} are needed")
+            raise InvalidSchedule("every", options.every, f"a number and one of {', '.join(UNITS)} are needed")
         anchor = _instant("--anchor", options.anchor) if options.anchor else after
         return Interval.of(int(found[1]), found[2] + "s", anchor)
     if options.lat is None or options.lon is None:
-        raise RuleError("latitude" if options.lat is None else "longitude", None, "--solar needs --lat and --lon")
+        raise InvalidSchedule("latitude" if options.lat is None else "longitude", None, "--solar needs --lat and --lon")
     return Solar(options.solar, options.lat, options.lon)
 
 
@@ -92,7 +92,7 @@ def _instant(option: str, text: str) -> datetime:
         return utc(datetime.fromisoformat(text))
     except ValueError:
         why = "an ISO 8601 instant with its offset is needed, such as 2026-03-28T00:00:00Z"
-        raise RuleError(option, text, why) from None
+        raise InvalidSchedule(option, text, why) from None
 
 
 def _runs(rule: Recurrence, after: datetime, count: int) -> list[datetime]:
@@ -131,7 +131,7 @@ def _span(gap: timedelta) -> str:
 
 class _LineParser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        raise RuleError("rule", None, message)
+        raise InvalidSchedule("rule", None, message)
 
 
 def _file(name: str, after: datetime, options: argparse.Namespace) -> int:
@@ -149,7 +149,7 @@ def _file(name: str, after: datetime, options: argparse.Namespace) -> int:
             continue
         try:
             rule = _recurrence(parser.parse_args(_words(line)), after)
-        except RuleError as error:
+        except InvalidSchedule as error:
             print(f"line {number}: {error}", file=sys.stderr)
             answers.append({"line": number, "rule": line, "error": str(error)})
             status = 2
@@ -169,7 +169,7 @@ def _words(line: str) -> list[str]:
         try:
             return shlex.split(line)
         except ValueError as error:
-            raise RuleError("rule", line, str(error)) from None
+            raise InvalidSchedule("rule", line, str(error)) from None
     fields = re.sub(r"\s*,\s*", ",", line).split()
     return [f"--cron={' '.join(fields[:5])}", *(f"--tz={zone}" for zone in fields[5:])]
 

@@ -11,9 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 
-from onebeat.core.jsonable import NotJSON
 from onebeat.core.message_request import MessageOptions
-from onebeat.errors import KeyTaken, UnknownTask
 from onebeat.queries.upcoming import Upcoming
 from onebeat.queries.verdicts import Verdict
 from onebeat.store.manual_runs import Run
@@ -33,15 +31,12 @@ __all__ = [
     "ALL",
     "CatchUp",
     "IfExists",
-    "KeyTaken",
     "MessageOptions",
-    "NotJSON",
     "Once",
     "OnceItem",
     "OnceState",
     "Run",
     "Tag",
-    "UnknownTask",
     "Upcoming",
     "Verdict",
     "acancel",

@@ -121,7 +121,7 @@ def test_cancelling_and_asking_anew(bench: Bench) -> None:
 def test_a_recurring_task_is_no_key(bench: Bench) -> None:
     task("t")
     for call in (lambda: ask("t"), lambda: ask("t", if_exists="move"), lambda: onebeat.cancel("t")):
-        with pytest.raises(ValueError, match="key: 't' is no task that runs once"):
+        with pytest.raises(ValueError, match="key: 't' does not run once at an instant"):
             call()
 
 

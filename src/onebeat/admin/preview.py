@@ -20,7 +20,7 @@ from onebeat.core import run_diff
 from onebeat.core.describe import note
 from onebeat.core.recurrence import Cron, Recurrence, zone
 from onebeat.db import database_clock, schema
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule, Unschedulable
 from onebeat.models import PeriodicTask
 from onebeat.models.instants import project_zone, to_utc
 from onebeat.store import definitions, task_states
@@ -87,9 +87,9 @@ def _describe(found: Preview, task: Any, schedule: Any, viewer: str, using: str)
     start = _instant(task.start_time)
     try:
         if schedule is None:
-            raise RuleError("schedule", None, "none is chosen")
+            raise InvalidSchedule("schedule", None, "none is chosen")
         rule = schedule.recurrence(start or (state.anchor if state else now))
-    except RuleError:
+    except InvalidSchedule:
         found.unfilled = not found.errors
         return
     found.description, found.raw = words.schedule_words(schedule), words.schedule_raw(schedule)
@@ -123,7 +123,7 @@ def _planned(task: Any, now: datetime, using: str) -> list[datetime] | None:
         return []
     try:
         rule = stored.check(state.anchor if state else now)
-    except definitions.BadDefinition:
+    except Unschedulable:
         return []
     starts, ends = stored.starts(), stored.ends()
     return run_diff.coming(rule, now, COUNT, start_time=starts, expires=ends, one_off=stored.one_off)
@@ -201,5 +201,5 @@ def _project() -> Any:
 def _viewer(name: str) -> ZoneInfo | None:
     try:
         return zone(name) if name else None
-    except RuleError:
+    except InvalidSchedule:
         return None

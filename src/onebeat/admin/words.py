@@ -14,7 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext, gettext_noop
 
 from onebeat.core.describe import describe
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 from onebeat.models import CrontabSchedule, PeriodicTask
 from onebeat.models.celery_readings import look_up
 from onebeat.models.instants import from_utc
@@ -47,7 +47,7 @@ def schedule_words(schedule: Any) -> str:
     """A schedule row in words; as it is written when no rule can be read from it."""
     try:
         return describe(schedule.recurrence(), gettext)
-    except RuleError:
+    except InvalidSchedule:
         return str(schedule)
 
 

@@ -10,6 +10,8 @@ from typing import Any
 from celery import Celery, signals
 from celery.contrib.django.task import DjangoTask
 
+from onebeat.errors import InvalidArgument
+
 #: Where `guard` keeps an app's `restart_after`.
 _RESTART_AFTER = "onebeat_restart_after"
 
@@ -43,7 +45,7 @@ def guard(app: Celery, *, restart_after: float | None = None) -> Celery:
     starts, whatever their base; those registered later in its life are not.
     """
     if restart_after is not None and restart_after <= 0:
-        raise ValueError(f"restart_after must be above zero or None, not {restart_after!r}")
+        raise InvalidArgument(f"restart_after must be above zero or None, not {restart_after!r}")
     setattr(app, _RESTART_AFTER, restart_after)
     signals.worker_init.connect(_guard_all, dispatch_uid="onebeat.guard", weak=False)
     return app

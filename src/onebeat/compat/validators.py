@@ -8,7 +8,7 @@ from typing import Any
 from django.core.exceptions import ValidationError
 
 from onebeat.core.recurrence import canonical_field, check_crontab
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 __all__ = [
     "crontab_validator",
@@ -23,7 +23,7 @@ __all__ = [
 def _refusing(check: Callable[..., Any], *values: Any) -> None:
     try:
         check(*values)
-    except RuleError as error:
+    except InvalidSchedule as error:
         raise ValidationError(str(error), code="invalid") from error
 
 

@@ -9,6 +9,8 @@ from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
+from onebeat.errors import NotJSON
+
 #: What to pass instead.
 _INSTEAD = (
     ((Decimal, UUID, timedelta), "pass str(...) of it"),
@@ -17,18 +19,6 @@ _INSTEAD = (
     ((set, frozenset), "pass a list"),
 )
 _SHOWN = 60
-
-
-class NotJSON(ValueError):
-    """A value that JSON cannot hold. `path` says where, as Python would reach it: `kwargs["order"]["items"][2]`."""
-
-    def __init__(self, path: str, why: str) -> None:
-        self.path = path
-        self.why = why
-        super().__init__(path, why)
-
-    def __str__(self) -> str:
-        return f"{self.path}: {self.why}"
 
 
 def encode(name: str, value: Any) -> str:

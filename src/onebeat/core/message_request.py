@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypedDict
 
 from onebeat.core.headers import refusal, reserved
 from onebeat.core.jsonable import encode
+from onebeat.errors import InvalidMessage
 
 _NAME = 200
 _MOST_SECONDS = 2**31 - 1
@@ -96,19 +97,21 @@ def message_request(
     tags: Iterable[str] = (),
     link: str = "",
 ) -> MessageRequest:
-    """Check everything that can be checked without a database. Raises `ValueError` or `TypeError` naming the
-    argument."""
+    """Check everything that can be checked without a database. Raises `InvalidMessage`
+    naming the argument."""
     if not isinstance(key, str) or not key.strip() or len(key) > _NAME:
-        raise ValueError(f"key: a text of 1 to {_NAME} characters is needed, not {key!r}")
+        raise InvalidMessage(f"key: a text of 1 to {_NAME} characters is needed, not {key!r}")
     if not isinstance(at, datetime | timedelta):
-        raise TypeError(f"at: an aware datetime or a timedelta from now is needed, not {type(at).__name__}")
+        raise InvalidMessage(f"at: an aware datetime or a timedelta from now is needed, not {type(at).__name__}")
     if isinstance(at, datetime) and at.utcoffset() is None:
-        raise ValueError(f"at: {at.isoformat()} has no time zone; django.utils.timezone.make_aware gives it one")
+        raise InvalidMessage(f"at: {at.isoformat()} has no time zone; django.utils.timezone.make_aware gives it one")
     if isinstance(args, str | bytes | Mapping):
-        raise TypeError(f"args: a list or tuple of arguments is needed, not {type(args).__name__}")
+        raise InvalidMessage(f"args: a list or tuple of arguments is needed, not {type(args).__name__}")
+    if not isinstance(kwargs, Mapping | None):
+        raise InvalidMessage(f"kwargs: a dict of arguments is needed, not {type(kwargs).__name__}")
     words = [tags] if isinstance(tags, str) else list(tags)
     if isinstance(tags, str) or any("," in word or not word.strip() for word in words):
-        raise ValueError(f"tags: a list of words without commas is needed, not {words!r}")
+        raise InvalidMessage(f"tags: a list of words without commas is needed, not {words!r}")
     columns, extra = _sorted(options)
     name = _name(task)
     return MessageRequest(
@@ -127,9 +130,9 @@ def message_request(
 def _name(task: Any) -> str:
     name = task if isinstance(task, str) else getattr(task, "name", None)
     if not isinstance(name, str) or not hasattr(task, "apply_async" if not isinstance(task, str) else "strip"):
-        raise TypeError(f"task: a Celery task or its registered name is needed, not {task!r}")
+        raise InvalidMessage(f"task: a Celery task or its registered name is needed, not {task!r}")
     if not 0 < len(name) <= _NAME:
-        raise ValueError(f"task: a name of 1 to {_NAME} characters is needed, not {name!r}")
+        raise InvalidMessage(f"task: a name of 1 to {_NAME} characters is needed, not {name!r}")
     return name
 
 
@@ -140,7 +143,7 @@ def _sorted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     for name, value in options.items():
         if name not in _CHECKS:
             why = REFUSED.get(name, f"accepted are {', '.join(sorted(_CHECKS))}")
-            raise TypeError(f"{name}: this option of a message is not accepted: {why}")
+            raise InvalidMessage(f"{name}: this option of a message is not accepted: {why}")
         if value is None:
             continue
         if name == "expires":
@@ -155,30 +158,30 @@ def _sorted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 def _expires(value: Any) -> dict[str, Any]:
     if isinstance(value, datetime):
         if value.utcoffset() is None:
-            raise ValueError(f"expires: {value.isoformat()} has no time zone")
+            raise InvalidMessage(f"expires: {value.isoformat()} has no time zone")
         return {"expires": value}
     seconds = value.total_seconds() if isinstance(value, timedelta) else _seconds("expires", value)
     if not 0 < seconds <= _MOST_SECONDS:
-        raise ValueError(f"expires: 1 to {_MOST_SECONDS} seconds are possible, not {seconds:g}")
+        raise InvalidMessage(f"expires: 1 to {_MOST_SECONDS} seconds are possible, not {seconds:g}")
     return {"expire_seconds": math.ceil(seconds)}
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= _NAME:
-        raise TypeError(f"{name}: a text of 1 to {_NAME} characters is needed, not {value!r}")
+        raise InvalidMessage(f"{name}: a text of 1 to {_NAME} characters is needed, not {value!r}")
     return value
 
 
 def _seconds(name: str, value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
-        raise TypeError(f"{name}: a number of seconds above zero is needed, not {value!r}")
+        raise InvalidMessage(f"{name}: a number of seconds above zero is needed, not {value!r}")
     return value
 
 
 def _between(low: int, high: int) -> Callable[[str, Any], int]:
     def check(name: str, value: Any) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-            raise TypeError(f"{name}: a whole number from {low} to {high} is needed, not {value!r}")
+            raise InvalidMessage(f"{name}: a whole number from {low} to {high} is needed, not {value!r}")
         return value
 
     return check
@@ -186,15 +189,15 @@ def _between(low: int, high: int) -> Callable[[str, Any], int]:
 
 def _flag(name: str, value: Any) -> bool:
     if not isinstance(value, bool):
-        raise TypeError(f"{name}: True or False is needed, not {value!r}")
+        raise InvalidMessage(f"{name}: True or False is needed, not {value!r}")
     return value
 
 
 def _headers(name: str, value: Any) -> str:
     if not isinstance(value, Mapping):
-        raise TypeError(f"{name}: a dict is needed, not {value!r}")
+        raise InvalidMessage(f"{name}: a dict is needed, not {value!r}")
     if names := reserved(map(str, value)):
-        raise ValueError(refusal(names))
+        raise InvalidMessage(refusal(names))
     return encode(name, dict(value))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from onebeat.db import bulk_rows, database_clock
 from onebeat.declare import stored
 from onebeat.declare.sync import said_by
+from onebeat.errors import InvalidArgument
 from onebeat.models import Declared, PeriodicTask
 from onebeat.verbs import records
 from onebeat.verbs.base import alias_of, do, who_is
@@ -55,8 +56,8 @@ def overridden(names: Iterable[str], *, using: str | None = None) -> dict[str, l
 def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, using: str | None = None) -> bool:
     """Set a field of a declared task to what code says. Returns whether there was anything to set.
 
-    `field`: as in `Override`; "deleted" makes the task again. Recorded with `by` as an action. Raises `ValueError` for
-    a task that code does not declare, or a field that it does not name.
+    `field`: as in `Override`; "deleted" makes the task again. Recorded with `by` as an action. Raises `InvalidArgument`
+    for a task that code does not declare, or a field that it does not name.
     """
     name = _name(task)
 
@@ -64,7 +65,7 @@ def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, us
         one = _declarations(alias).filter(name=name).first()
         code = said_by(one)
         if one is None or code is None:
-            raise ValueError(f"task: {name!r} is not declared in code")
+            raise InvalidArgument(f"task: {name!r} is not declared in code")
         found = stored.read(alias, [name], lock=True).get(name)
         if field == "deleted":
             if found is not None:
@@ -73,7 +74,7 @@ def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, us
             one.task = made.pk
             one.save(using=alias)
         elif field not in code:
-            raise ValueError(f"field: code says nothing of {field!r}; it names {', '.join(sorted(code))}")
+            raise InvalidArgument(f"field: code says nothing of {field!r}; it names {', '.join(sorted(code))}")
         elif found is None or stored.form(*found)[field] == code[field]:
             return False
         else:

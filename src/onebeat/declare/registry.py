@@ -14,6 +14,7 @@ from typing import Any, Literal, Unpack
 from onebeat.core.message_request import CeleryTask, MessageOptions, message_request
 from onebeat.core.recurrence import Solar
 from onebeat.declare.values import Cron, Every, Rule
+from onebeat.errors import InvalidArgument
 
 #: The module of each app that is looked for.
 MODULE = "schedules"
@@ -67,16 +68,16 @@ def recurring(
     `options`: those of `apply_async`, see `MessageOptions`; `expires` as an instant ends the task.
 
     What it does not name stays as people set it. The sync (`migrate`, a scheduler's start, `manage.py onebeat sync`)
-    brings it into the database. Raises `ValueError` or `TypeError` naming the argument at fault.
+    brings it into the database. Raises `InvalidArgument` naming it.
     """
     if not isinstance(name, str) or not name.strip() or len(name) > _NAME:
-        raise ValueError(f"name: a text of 1 to {_NAME} characters is needed, not {name!r}")
+        raise InvalidArgument(f"name: a text of 1 to {_NAME} characters is needed, not {name!r}")
     if not isinstance(schedule, Cron | Every | Solar):
-        raise TypeError(f"schedule: Cron(...), Every(...) or Solar(...) is needed, not {schedule!r}")
+        raise InvalidArgument(f"schedule: Cron(...), Every(...) or Solar(...) is needed, not {schedule!r}")
     if not isinstance(enabled, bool):
-        raise TypeError(f"enabled: True or False is needed, not {enabled!r}")
+        raise InvalidArgument(f"enabled: True or False is needed, not {enabled!r}")
     if start_time is not None and (not isinstance(start_time, datetime) or start_time.utcoffset() is None):
-        raise ValueError(f"start_time: an aware datetime is needed, not {start_time!r}")
+        raise InvalidArgument(f"start_time: an aware datetime is needed, not {start_time!r}")
     one = message_request(name, timedelta(0), task, args, kwargs, options, tags=tags)
     fields: dict[str, Any] = {
         "task": one.task,
@@ -99,7 +100,7 @@ def recurring(
     found = Declaration(name, schedule, {key: value for key, value in fields.items() if value is not None}, _caller())
     other = _declared.get(name)
     if other is not None and other.place != found.place:
-        raise ValueError(f"name: {name!r} is declared in {other.place} and again in {found.place}")
+        raise InvalidArgument(f"name: {name!r} is declared in {other.place} and again in {found.place}")
     _declared[name] = found
     return found
 
@@ -130,7 +131,7 @@ def forget(names: Iterable[str]) -> None:
 
 def _word(name: str, value: Any, *words: str) -> Any:
     if value is not None and value not in words:
-        raise ValueError(f"{name}: {', '.join(words[:-1])} or {words[-1]} is needed, not {value!r}")
+        raise InvalidArgument(f"{name}: {', '.join(words[:-1])} or {words[-1]} is needed, not {value!r}")
     return value
 
 
@@ -138,10 +139,10 @@ def _seconds(name: str, value: timedelta | None) -> int | None:
     if value is None:
         return None
     if not isinstance(value, timedelta):
-        raise TypeError(f"{name}: a timedelta is needed, not {value!r}")
+        raise InvalidArgument(f"{name}: a timedelta is needed, not {value!r}")
     seconds = value.total_seconds()
     if seconds % 1 or not 0 <= seconds <= _MOST_SECONDS:
-        raise ValueError(f"{name}: whole seconds from 0 to {_MOST_SECONDS} are needed, not {seconds:g}")
+        raise InvalidArgument(f"{name}: whole seconds from 0 to {_MOST_SECONDS} are needed, not {seconds:g}")
     return int(seconds)
 
 

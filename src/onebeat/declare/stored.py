@@ -14,7 +14,7 @@ from typing import Any
 
 from onebeat.core.recurrence import Cron
 from onebeat.db import bulk_rows
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 from onebeat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -81,7 +81,7 @@ def plain_schedule(schedule: ScheduleValue) -> list[Any]:
         try:
             cron = Cron(*values)
             values = (cron.minute, cron.hour, cron.day_of_month, cron.month_of_year, cron.day_of_week, cron.tz.key)
-        except RuleError:
+        except InvalidSchedule:
             pass
     return [schedule.KIND, *map(_part, values)]
 

@@ -14,7 +14,8 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import DataError, Error, connections
 
-from onebeat.importing.rows import Lost, Refused, Row, checked, crontab, reading
+from onebeat.errors import SourceUnavailable
+from onebeat.importing.rows import Refused, Row, checked, crontab, reading
 from onebeat.models import PeriodicTask
 from onebeat.models.task_rules import SCHEDULES
 
@@ -61,14 +62,14 @@ class Tables:
         return self._rows.count()
 
     def rows(self) -> Iterator[Row | Refused]:
-        """One for each task, in the order of their keys. Raises `Lost`."""
+        """One for each task, in the order of their keys. Raises `SourceUnavailable`."""
         rest = self._rows
         try:
             while keys := list(rest.values_list("pk", "name")[:_PORTION]):
                 yield from self._portion(keys)
                 rest = self._rows.filter(pk__gt=keys[-1][0])
         except Error as error:
-            raise Lost(str(error)) from error
+            raise SourceUnavailable(str(error)) from error
 
     def _portion(self, keys: list[tuple[Any, str]]) -> Iterator[Row | Refused]:
         off, more = self._off([key for key, _ in keys]), self._with_options([key for key, _ in keys])

@@ -18,7 +18,8 @@ from django.core.exceptions import ValidationError
 from kombu.utils.url import maybe_sanitize_url
 
 from onebeat.core.recurrence import zone
-from onebeat.importing.rows import Lost, Refused, Row, crontab, of_celery, of_entry, reading
+from onebeat.errors import SourceUnavailable
+from onebeat.importing.rows import Refused, Row, crontab, of_celery, of_entry, reading
 from onebeat.models.instants import from_utc
 from onebeat.models.schedule_value import ScheduleValue
 
@@ -49,7 +50,7 @@ class Keys:
         return bool(self._redis.exists(f"{self._prefix}:lock"))
 
     def rows(self) -> Iterator[Row | Refused]:
-        """One for each entry that redbeat runs. Raises `Lost`."""
+        """One for each entry that redbeat runs. Raises `SourceUnavailable`."""
         from redis.exceptions import RedisError
 
         try:
@@ -63,7 +64,7 @@ class Keys:
                     name = key.decode(errors="replace").removeprefix(self._prefix)
                     yield reading(name, partial(self._row, name, found, static))
         except RedisError as error:
-            raise Lost(str(error)) from error
+            raise SourceUnavailable(str(error)) from error
 
     def _row(self, name: str, found: Any, static: set[str]) -> Row:
         if isinstance(found, Exception):

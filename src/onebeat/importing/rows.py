@@ -20,10 +20,6 @@ from onebeat.models.schedule_value import ScheduleValue
 RUN_STATE = ("last_run_at", "total_run_count")
 
 
-class Lost(Exception):
-    """The source does not answer any more; the message says why."""
-
-
 @dataclass(frozen=True, slots=True)
 class Refused:
     """A task that cannot be carried, and why, in one line."""

@@ -10,9 +10,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connections
 
+from onebeat.errors import SourceUnavailable
 from onebeat.importing import report
 from onebeat.importing.carry import carry
-from onebeat.importing.rows import Lost, Refused, Row
+from onebeat.importing.rows import Refused, Row
 from onebeat.management.common import UNUSABLE, celery_app
 
 Rows = Iterator[Row | Refused]
@@ -75,7 +76,7 @@ def run(
     printed = report.as_json if options["json"] else report.as_text
     try:
         counts = printed(where, warnings, results, apply, verbosity, printer.stdout.write)
-    except Lost as error:
+    except SourceUnavailable as error:
         raise _unusable(f"{where}: {error}. What was written stays; run it again") from error
     except Error as error:
         raise _unusable(f"the database {database!r}: {error}. Is it migrated? What was written stays") from error

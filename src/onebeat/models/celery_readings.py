@@ -11,7 +11,7 @@ from django.db import models
 from onebeat.core.recurrence import Cron
 from onebeat.core.recurrence.celery_dialect import read_taken_over
 from onebeat.db import schema
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 
 class CeleryReading(models.Model):
@@ -39,11 +39,11 @@ class CeleryReading(models.Model):
         return f"crontab {self.crontab}: {self.why}"
 
     def cron(self) -> Cron:
-        """The rule that Celery saw. Raises `RuleError` if it saw none, or if the row's zone is none on this host."""
+        """The rule that Celery saw. Raises `InvalidSchedule` if it saw none, or if this host has no such zone."""
         fields = self.meaning.split()
         if not fields:
             what = "Celery could not read this row, so it ran for nobody; save the row again, corrected if need be"
-            raise RuleError("crontab", self.text, f"{what} ({self.why})")
+            raise InvalidSchedule("crontab", self.text, f"{what} ({self.why})")
         minute, hour, day_of_month, month_of_year, day_of_week = fields
         return Cron(minute, hour, day_of_month, month_of_year, day_of_week, self.text.rpartition(" ")[2])
 

@@ -29,7 +29,7 @@ from django.utils import timezone
 
 from onebeat.core.recurrence import canonical_field, zone
 from onebeat.db.schema import LABEL
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 __all__ = [
     "BooleanField",
@@ -124,7 +124,7 @@ if not TYPE_CHECKING:
     ZoneName = _quiet(models.Field)
 
 
-def invalid(error: RuleError) -> ValidationError:
+def invalid(error: InvalidSchedule) -> ValidationError:
     """The same fault in Django's words, for forms and `full_clean`."""
     return ValidationError(str(error), code="invalid")
 
@@ -144,7 +144,7 @@ class CronField(Canonical, CronText):
             return None
         try:
             return canonical_field(self.name, value)
-        except RuleError as error:
+        except InvalidSchedule as error:
             if isinstance(value, str):
                 return value
             raise invalid(error) from error
@@ -154,7 +154,7 @@ class CronField(Canonical, CronText):
         super().validate(value, model_instance)
         try:
             canonical_field(self.name, value)
-        except RuleError as error:
+        except InvalidSchedule as error:
             raise invalid(error) from error
 
 
@@ -234,7 +234,7 @@ def default_zone() -> str:
     name = config.celery_timezone()
     try:
         return "UTC" if name is None else zone(name).key
-    except RuleError:
+    except InvalidSchedule:
         return "UTC"
 
 
@@ -258,7 +258,7 @@ def known_zone(value: Any) -> Any:
     """The zone, or the value itself if it names none: one bad row must not make a whole query fail."""
     try:
         return value if value is None else zone(value)
-    except RuleError:
+    except InvalidSchedule:
         return value
 
 
@@ -280,7 +280,7 @@ class ZoneField(Canonical, ZoneName):
         """The zone. Raises ValidationError if there is none of that name."""
         try:
             return None if value is None else zone(value)
-        except RuleError as error:
+        except InvalidSchedule as error:
             raise invalid(error) from error
 
     def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:

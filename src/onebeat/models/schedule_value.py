@@ -19,7 +19,7 @@ from django.db.models import signals
 from onebeat.core.recurrence import EPOCH, Recurrence, rule_of
 from onebeat.db import transactions
 from onebeat.db.schema import LABEL
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 from onebeat.models import change_hints, unique_rows
 from onebeat.models.deletion import naming_tasks, tell
 from onebeat.models.edits import SAVE_ARGUMENTS, clean_values, for_form, plain
@@ -193,12 +193,12 @@ class ScheduleValue(models.Model):
     def recurrence(self, anchor: datetime = EPOCH) -> Recurrence:
         """The rule of this row. `anchor` is where the grid of an interval begins; the other kinds do not use it.
 
-        Raises `RuleError` if the row holds no rule.
+        Raises `InvalidSchedule` if the row holds no rule.
         """
         return rule_of(self.KIND, self.value(), anchor)
 
     def check_rule(self) -> None:
-        """Raise `RuleError` if the fields, each valid, are no rule together."""
+        """Raise `InvalidSchedule` if the fields, each valid, are no rule together."""
         self.recurrence()
 
     def keeps_reading(self) -> bool:
@@ -219,7 +219,7 @@ class ScheduleValue(models.Model):
         if not errors and not any(hasattr(value, "resolve_expression") for value in self.value()):
             try:
                 self.check_rule()
-            except RuleError as error:
+            except InvalidSchedule as error:
                 errors[error.field if error.field in self.VALUE else self.VALUE[0]] = str(error)
         if errors:
             raise ValidationError(errors)

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from onebeat.core.describe import describe
 from onebeat.core.recurrence import EPOCH, Cron, Recurrence, check_crontab, rule_of
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 from onebeat.models import fields
 from onebeat.models.celery_readings import CeleryReading, readings
 from onebeat.models.instants import to_utc
@@ -183,11 +183,11 @@ class CrontabSchedule(ScheduleValue):
         """The rule in words, in the active language; as it is written where it cannot be read."""
         try:
             return describe(self.recurrence(), gettext)
-        except RuleError:
+        except InvalidSchedule:
             return str(self)
 
     def recurrence(self, anchor: datetime = EPOCH) -> Recurrence:
-        """The rule; of a row that was taken over, as Celery read it. Raises `RuleError` if there is none."""
+        """The rule; of a row that was taken over, as Celery read it. Raises `InvalidSchedule` if there is none."""
         taken_over = self._reading()
         return super().recurrence(anchor) if taken_over is None else taken_over.cron()
 
@@ -303,7 +303,7 @@ class ClockedSchedule(ScheduleValue):
         ]
 
     def recurrence(self, anchor: datetime = EPOCH) -> Recurrence:
-        """The rule of this one instant. Raises `RuleError` if the row holds none."""
+        """The rule of this one instant. Raises `InvalidSchedule` if the row holds none."""
         return rule_of(self.KIND, [self.clocked_time and to_utc(self.clocked_time)], anchor)
 
     @classmethod

@@ -12,12 +12,12 @@ from onebeat.core import nominal_times as rules
 from onebeat.core.catchup import wait
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock
-from onebeat.errors import UnknownTask
+from onebeat.errors import InvalidArgument, UnknownTask, Unschedulable
 from onebeat.models import Declared, Occurrence, PeriodicTask
 from onebeat.queries import task_lookup
 from onebeat.queries.verdicts import Verdict, iso, of_row, shown
 from onebeat.store import definitions, global_pause, outages, retention, scheduler_rows, task_states
-from onebeat.store.definitions import COPIED, BadDefinition, Definition
+from onebeat.store.definitions import COPIED, Definition
 from onebeat.store.task_states import State
 
 _TICK = timedelta(microseconds=1)
@@ -31,7 +31,7 @@ def explain(using: str, task: PeriodicTask | int | str, when: datetime) -> Verdi
     whole seconds means the nominal time within that second. Raises `UnknownTask`, and ValueError for a naive `when`.
     """
     if when.tzinfo is None:
-        raise ValueError(f"when: an aware instant is needed, not {when!r}")
+        raise InvalidArgument(f"when: an aware instant is needed, not {when!r}")
     when = when.astimezone(UTC)
     key, name = _key(using, task)
     now = database_clock.now(using)
@@ -80,7 +80,7 @@ class _Question:
             return None, "the task is gone"
         try:
             return self.definition.check(self.state.anchor if self.state else self.now), ""
-        except BadDefinition as bad:
+        except Unschedulable as bad:
             return None, str(bad)
 
     def _nominal(self) -> datetime | None:

@@ -16,7 +16,7 @@ from django.db.models import Count, F, Max, Min
 from onebeat.core.load_curve import MINUTE, Load
 from onebeat.core.recurrence import Interval, Recurrence
 from onebeat.db import database_clock
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 from onebeat.models import CrontabSchedule, IntervalSchedule, SolarSchedule, TaskState
 from onebeat.models.schedule_value import ScheduleValue
 
@@ -87,6 +87,6 @@ def _rules(rows: Iterable[ScheduleValue], now: datetime) -> dict[object, Recurre
     """The rules of these rows by key. A row that holds no rule is left out: its tasks are quarantined."""
     found = {}
     for row in rows:
-        with suppress(RuleError):
+        with suppress(InvalidSchedule):
             found[row.pk] = row.recurrence(now)
     return found

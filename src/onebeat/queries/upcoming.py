@@ -13,10 +13,11 @@ from onebeat.core.catchup import wait
 from onebeat.core.describe import note
 from onebeat.core.recurrence import Cron
 from onebeat.db import bulk_rows
+from onebeat.errors import Unschedulable
 from onebeat.models import Occurrence, TaskState
 from onebeat.queries.task_lookup import Named
 from onebeat.store import claim_context, definitions, plans, task_states
-from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.definitions import Definition
 from onebeat.store.task_states import State
 
 #: What is said of a time that is due already.
@@ -74,7 +75,7 @@ def _begins(
         if definition.broken or not definition.enabled:
             return None
         definition.check(state.anchor if state else since.first)
-    except BadDefinition:
+    except Unschedulable:
         return None
     if state is None or state.copied != definition.copied() or state.quarantine:
         state = plans.planned(definition, state, since, now)

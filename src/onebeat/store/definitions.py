@@ -17,7 +17,7 @@ from onebeat.core.catchup import DEFAULT, Policy
 from onebeat.core.recurrence import Recurrence, rule_of
 from onebeat.db.reads import among, array, prepared
 from onebeat.db.utc_columns import from_column
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule, Unschedulable
 from onebeat.models import PeriodicTask
 from onebeat.models.celery_readings import CeleryReading, readings
 from onebeat.models.instants import to_utc
@@ -64,10 +64,6 @@ _EMPTY = ("[]", "{}")
 
 #: `args`, `kwargs` and `headers`.
 Arguments = tuple[list[Any], dict[str, Any], dict[str, Any]]
-
-
-class BadDefinition(ValueError):
-    """A task that cannot be planned or sent as it is; the text says which field and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +138,23 @@ class Definition:
     def recurrence(self, anchor: datetime) -> Recurrence:
         """The task's recurrence; `anchor` is where an interval's grid begins unless the task has a `start_time`.
 
-        Raises `BadDefinition` for a task with no schedule, several, or one that no rule can be read from.
+        Raises `Unschedulable` for a task with no schedule, several, or one that no rule can be read from.
         """
         kinds = [kind for kind in ("interval", "crontab", "solar", "clocked") if getattr(self, kind) is not None]
         if len(kinds) != 1:
             what = f"has {', '.join(kinds)}" if kinds else "has no schedule"
-            raise BadDefinition(
+            raise Unschedulable(
                 f"schedule: the task {what}; exactly one of interval, crontab, solar, clocked is needed"
             )
         try:
             if self.reading is not None:
                 return self.reading.cron()
             return rule_of(kinds[0], self._value(kinds[0]), self.starts() or anchor)
-        except RuleError as error:
-            raise BadDefinition(str(error) if error.field == kinds[0] else f"{kinds[0]}: {error}") from error
+        except InvalidSchedule as error:
+            raise Unschedulable(str(error) if error.field == kinds[0] else f"{kinds[0]}: {error}") from error
 
     def _value(self, kind: str) -> tuple[Any, ...]:
-        """The columns of the task's schedule. Raises `BadDefinition` for a clocked one that holds no time."""
+        """The columns of the task's schedule. Raises `Unschedulable` for a clocked one that holds no time."""
         match kind:
             case "interval":
                 return self.every, self.period
@@ -167,11 +163,11 @@ class Definition:
             case "solar":
                 return self.event, self.latitude, self.longitude
         if self.clocked_time is None:
-            raise BadDefinition("clocked: the schedule of the task is gone or holds no time")
+            raise Unschedulable("clocked: the schedule of the task is gone or holds no time")
         return (to_utc(self.clocked_time),)
 
     def arguments(self) -> Arguments:
-        """`args`, `kwargs` and `headers` decoded. Raises `BadDefinition` naming the field that is not what it must
+        """`args`, `kwargs` and `headers` decoded. Raises `Unschedulable` naming the field that is not what it must
         be.
         """
         return (
@@ -185,18 +181,18 @@ class Definition:
         return self._decoded.pop() if self._decoded else self.arguments()
 
     def more_options(self) -> dict[str, Any]:
-        """`extra` decoded. Raises `BadDefinition`."""
+        """`extra` decoded. Raises `Unschedulable`."""
         found: dict[str, Any] = _decoded("extra", self.extra, dict)
         return found
 
     def check(self, anchor: datetime) -> Recurrence:
-        """The task's recurrence if the task could be sent; raises `BadDefinition` otherwise."""
+        """The task's recurrence if the task could be sent; raises `Unschedulable` otherwise."""
         if self.broken:
-            raise BadDefinition(self.broken)
+            raise Unschedulable(self.broken)
         self._decoded[:] = [self.arguments()]
         self.more_options()
         if self.clocked is not None and not self.one_off:
-            raise BadDefinition("one_off: a clocked task runs once; set one_off")
+            raise Unschedulable("one_off: a clocked task runs once; set one_off")
         return self.recurrence(anchor)
 
 
@@ -211,9 +207,9 @@ def _decoded(name: str, text: str, kind: type) -> Any:
     try:
         value = json.loads(text)
     except (ValueError, TypeError, RecursionError) as error:
-        raise BadDefinition(f"{name}: not JSON ({error})") from error
+        raise Unschedulable(f"{name}: not JSON ({error})") from error
     if not isinstance(value, kind):
-        raise BadDefinition(f"{name}: must be a JSON {'list' if kind is list else 'object'}, not {text[:_SHOWN]!r}")
+        raise Unschedulable(f"{name}: must be a JSON {'list' if kind is list else 'object'}, not {text[:_SHOWN]!r}")
     return value
 
 

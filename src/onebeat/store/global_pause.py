@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 
 from onebeat.db import database_clock
 from onebeat.db.reads import prepared
+from onebeat.errors import InvalidArgument
 from onebeat.models import Fact
 
 _FACT = "pause"
@@ -35,11 +36,11 @@ def words(by: str, why: str) -> str:
 def pause_all(using: str, *, by: str = "", why: str = "", until: datetime | None = None) -> Pause:
     """Send nothing from now on, until `until` (aware) or until `resume_all`. Replaces an earlier global pause.
 
-    Each nominal time that passes is recorded as skipped with the reason "paused", by whom and why. Raises ValueError
-    for a naive `until`.
+    Each nominal time that passes is recorded as skipped with the reason "paused", by whom and why. Raises
+    InvalidArgument for a naive `until`.
     """
     if until is not None and until.tzinfo is None:
-        raise ValueError(f"until: an aware instant is needed, not {until!r}")
+        raise InvalidArgument(f"until: an aware instant is needed, not {until!r}")
     pause = Pause(database_clock.now(using), None if until is None else until.astimezone(UTC), by, why)
     value = {"since": pause.since.isoformat(), "until": until and until.isoformat(), "by": by, "why": why}
     Fact.objects.using(using).update_or_create(name=_FACT, defaults={"value": json.dumps(value)})

@@ -12,9 +12,10 @@ from datetime import datetime
 
 from onebeat.core import identity
 from onebeat.db import bulk_rows, upserts
+from onebeat.errors import Unschedulable
 from onebeat.models import Occurrence
 from onebeat.store import occurrences
-from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.definitions import Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +62,9 @@ def refusal(definition: Definition | None) -> tuple[str, str] | None:
         return "cancelled", "the task is gone"
     try:
         if definition.broken:
-            raise BadDefinition(definition.broken)
+            raise Unschedulable(definition.broken)
         definition.arguments()
         definition.more_options()
-    except BadDefinition as bad:
+    except Unschedulable as bad:
         return "quarantined", str(bad)
     return None

@@ -20,10 +20,10 @@ from django.db import IntegrityError
 from onebeat.core import nominal_times as rules
 from onebeat.core.catchup import Skip
 from onebeat.db import transactions
+from onebeat.errors import Unschedulable
 from onebeat.models import Beat, Fact, IntervalSchedule, PeriodicTask, TaskState
 from onebeat.models.instants import from_their_run, from_utc, to_utc
 from onebeat.store import definitions, occurrences, plans, task_states
-from onebeat.store.definitions import BadDefinition
 from onebeat.store.scheduler_rows import CLASSIC
 
 logger = logging.getLogger("onebeat")
@@ -212,7 +212,7 @@ def leave_out(using: str, now: datetime) -> None:
                     continue
                 try:
                     recurrence = one.check(state.anchor)
-                except BadDefinition:
+                except Unschedulable:
                     continue
                 newest, following = rules.newest(recurrence, state.due_at, last)
                 ends = one.ends()

@@ -19,10 +19,11 @@ from onebeat.core.catchup import Skip, wait
 from onebeat.core.identity import new_task_uid
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock, transactions, upserts
+from onebeat.errors import Unschedulable
 from onebeat.models import Change, PeriodicTask, PeriodicTasks, change_hints
 from onebeat.models.instants import from_their_run, from_utc, to_utc
 from onebeat.store import definitions, events, occurrences, task_states
-from onebeat.store.definitions import COPIED, BadDefinition, Definition
+from onebeat.store.definitions import COPIED, Definition
 from onebeat.store.task_states import State
 
 logger = logging.getLogger("onebeat")
@@ -259,7 +260,7 @@ def planned(
             return replace(after, wake_at=state.wake_at) if overdue else after
         due_at = _first(definition, recurrence, state, since, last_run)
         return waiting(after, definition, recurrence, due_at, now)
-    except BadDefinition as bad:
+    except Unschedulable as bad:
         return quarantined(after, definition, str(bad), state)
     except Exception as error:  # a fault of ours or of a library with this one row: the others go on
         logger.exception("planning task %r (%s)", definition.name, definition.id)
@@ -281,7 +282,7 @@ def as_planned(definition: Definition, state: State) -> Recurrence | None:
         return None
     try:
         return definition.check(state.anchor)
-    except BadDefinition:
+    except Unschedulable:
         return None
 
 

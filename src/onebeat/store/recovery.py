@@ -11,10 +11,11 @@ from django.db.models.functions import Least
 from onebeat.core import catchup
 from onebeat.db import database_clock, transactions
 from onebeat.db.reads import among
+from onebeat.errors import Unschedulable
 from onebeat.models import Occurrence
 from onebeat.store import claim_context, definitions, events, manual_runs, plans, task_states
 from onebeat.store.claims import Batch, Terms
-from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.definitions import Definition
 from onebeat.store.occurrences import Claimed
 from onebeat.store.task_states import State
 
@@ -90,7 +91,7 @@ def _settled(
         return "disabled", ""
     try:
         recurrence = definition.check(state.anchor if state else row.due_at)
-    except BadDefinition as bad:
+    except Unschedulable as bad:
         return "quarantined", str(bad)
     reason = catchup.superseded(
         recurrence,

@@ -8,9 +8,10 @@ from datetime import datetime
 from onebeat.core import nominal_times as rules
 from onebeat.core.recurrence import tzdata_version
 from onebeat.db import database_clock, transactions
+from onebeat.errors import Unschedulable
 from onebeat.models import Fact, PeriodicTask
 from onebeat.store import definitions, plans, task_states
-from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.definitions import Definition
 from onebeat.store.task_states import State
 
 logger = logging.getLogger("onebeat")
@@ -68,7 +69,7 @@ def _again(definition: Definition, state: State, now: datetime) -> State | None:
         return None
     try:
         recurrence = definition.check(state.anchor)
-    except BadDefinition:
+    except Unschedulable:
         return None
     reference = max(now, state.water_mark) if state.water_mark else now
     due_at = rules.first(recurrence, reference, start_time=definition.starts(), expires=definition.ends())

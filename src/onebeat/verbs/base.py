@@ -12,6 +12,7 @@ from django.db import DatabaseError, connections, router, transaction
 
 from onebeat.db import schema, transactions
 from onebeat.db.expressions import quoted
+from onebeat.errors import InvalidArgument
 from onebeat.models import Action, PeriodicTask
 from onebeat.queries import task_lookup
 from onebeat.queries.task_lookup import Named
@@ -84,7 +85,7 @@ def task_of(using: str, one: One) -> tuple[int, str]:
         return task_lookup.named(using, one)
     if isinstance(one, PeriodicTask) and one.pk is not None:
         return one.pk, one.name
-    raise TypeError(f"a task is meant by its name or its saved object, not by {one!r}")
+    raise InvalidArgument(f"a task is meant by its name or its saved object, not by {one!r}")
 
 
 def tasks_of(using: str, which: str | PeriodicTask | Tag) -> Named:
@@ -95,13 +96,13 @@ def tasks_of(using: str, which: str | PeriodicTask | Tag) -> Named:
 
 
 def instant(name: str, value: datetime | timedelta, now: datetime) -> datetime:
-    """An aware datetime, or a timedelta from now, as an instant. Raises `ValueError` naming the argument."""
+    """An aware datetime, or a timedelta from now, as an instant. Raises `InvalidArgument` naming the argument."""
     if isinstance(value, timedelta):
         return now + value
     if not isinstance(value, datetime):
-        raise TypeError(f"{name}: an aware datetime or a timedelta is needed, not {type(value).__name__}")
+        raise InvalidArgument(f"{name}: an aware datetime or a timedelta is needed, not {type(value).__name__}")
     if value.tzinfo is None or value.utcoffset() is None:
-        raise ValueError(f"{name}: {value.isoformat()} has no time zone; use django.utils.timezone.make_aware")
+        raise InvalidArgument(f"{name}: {value.isoformat()} has no time zone; use django.utils.timezone.make_aware")
     return value.astimezone(now.tzinfo)
 
 

@@ -8,6 +8,7 @@ from django.db import models, router
 from django.db.models import signals
 
 from onebeat.db import schema
+from onebeat.errors import InvalidArgument
 
 M = TypeVar("M", bound=models.Model)
 
@@ -28,14 +29,14 @@ def linked(model: type[M]) -> type[M]:
 
 
 def link_to(row: models.Model | None) -> str:
-    """A row as `TaskOptions.link` has it; "" for None. Raises `ValueError` for one that cannot be followed."""
+    """A row as `TaskOptions.link` has it; "" for None. Raises `InvalidArgument` for one that cannot be followed."""
     if row is None:
         return ""
     if not isinstance(row, models.Model) or row.pk is None:
-        raise ValueError(f"for_: a saved row of a model is needed, not {row!r}")
+        raise InvalidArgument(f"for_: a saved row of a model is needed, not {row!r}")
     if _label(type(row)) not in _watched:
         name = type(row).__name__
-        raise ValueError(f"for_: {name} is not linked; put @onebeat.linked above `class {name}(...)`")
+        raise InvalidArgument(f"for_: {name} is not linked; put @onebeat.linked above `class {name}(...)`")
     return f"{_label(type(row))}:{row.pk}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from onebeat.db import database_clock, schema
+from onebeat.errors import InvalidArgument
 from onebeat.queries import explain as verdicts
 from onebeat.queries import upcoming as ahead
 from onebeat.queries.upcoming import Upcoming
@@ -26,7 +27,7 @@ def upcoming(
     ahead. Writes nothing. Raises `UnknownTask`.
     """
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ValueError(f"count: a whole number from 1 up is needed, not {count!r}")
+        raise InvalidArgument(f"count: a whole number from 1 up is needed, not {count!r}")
     alias = alias_of(using)
     schema.require(alias)
     now = database_clock.now(alias)

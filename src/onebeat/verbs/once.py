@@ -9,10 +9,9 @@ from typing import Any, Literal, Required, Unpack
 
 from django.db import models
 
-from onebeat.core.jsonable import NotJSON
 from onebeat.core.message_request import CeleryTask, MessageOptions, MessageRequest, message_request
 from onebeat.db import database_clock
-from onebeat.errors import KeyTaken
+from onebeat.errors import InvalidArgument, KeyTaken, NotJSON
 from onebeat.models import PeriodicTask
 from onebeat.verbs import once_changes, once_rows, records
 from onebeat.verbs.base import do, instant, who_is
@@ -107,10 +106,10 @@ def once_many(
             tags, link = options.pop("tags", ()), link_to(options.pop("for_", None))
             found.append(message_request(**given, **more, options=options, tags=tags, link=link))
         except KeyError as error:
-            raise TypeError(f"items[{number}]: {error.args[0]} is missing") from None
+            raise InvalidArgument(f"items[{number}]: {error.args[0]} is missing") from None
         except NotJSON as error:
             raise NotJSON(f"items[{number}]: {error.path}", error.why) from error
-        except (TypeError, ValueError) as error:
+        except InvalidArgument as error:
             raise type(error)(f"items[{number}]: {error}") from error
     return do(using, lambda alias: _once(alias, found, if_exists, who_is(by)))
 
@@ -118,8 +117,8 @@ def once_many(
 def cancel(key: str, why: str = "", *, by: object = None, using: str | None = None) -> bool:
     """Take back a task that was to run once. Returns whether it came in time: then it will not run.
 
-    False: it has run or is being sent, or there is no task of this name. The key stays taken. Raises `ValueError` for a
-    task that runs again and again.
+    False: it has run or is being sent, or there is no task of this name. The key stays taken. Raises `InvalidArgument`
+    for a task that runs again and again.
     """
 
     def work(alias: str) -> bool:
@@ -139,7 +138,7 @@ def cancel(key: str, why: str = "", *, by: object = None, using: str | None = No
 
 def _check(if_exists: str) -> None:
     if if_exists not in ("keep", "move", "fail"):
-        raise ValueError(f'if_exists: "keep", "move" or "fail" is needed, not {if_exists!r}')
+        raise InvalidArgument(f'if_exists: "keep", "move" or "fail" is needed, not {if_exists!r}')
 
 
 def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: str) -> list[Once]:
@@ -149,7 +148,7 @@ def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: 
     for one, when in zip(items, at, strict=True):
         ends = one.columns.get("expires")
         if ends is not None and ends < when:
-            raise ValueError(f"expires: {ends.isoformat()} is before the run of {one.key!r} at {when.isoformat()}")
+            raise InvalidArgument(f"expires: {ends.isoformat()} is before the run of {one.key!r} at {when.isoformat()}")
         asked.setdefault(one.key, (one, when))
     made = once_rows.make(using, asked, now)
     others = {

@@ -15,6 +15,7 @@ from django.db import connections
 
 from onebeat.core import catchup
 from onebeat.db import bulk_rows
+from onebeat.errors import InvalidArgument
 from onebeat.models import ClockedSchedule, Occurrence, PeriodicTask
 from onebeat.models.instants import to_utc
 from onebeat.queries import task_lookup
@@ -58,7 +59,7 @@ class Found:
 
 
 def look(using: str, tasks: Sequence[PeriodicTask]) -> list[Found]:
-    """Tasks as they stand. Raises `ValueError` for one that is none to run once at an instant."""
+    """Tasks as they stand. Raises `InvalidArgument` for one that is none to run once at an instant."""
     return _found(using, tasks, task_states.read(using, [task.pk for task in tasks]))
 
 
@@ -113,7 +114,7 @@ def _found(using: str, tasks: Sequence[PeriodicTask], planned: Mapping[int, Stat
     for task in tasks:
         time = None if task.clocked_id is None else times.get(task.clocked_id)
         if time is None or not task.one_off:
-            raise ValueError(f"key: {task.name!r} is no task that runs once at an instant; pause or disable it instead")
+            raise InvalidArgument(f"key: {task.name!r} does not run once at an instant; pause or disable it instead")
         instants[task.pk] = to_utc(time)
     known: dict[tuple[int, datetime], tuple[str, str]] = {}
     for part in bulk_rows.portions(instants):

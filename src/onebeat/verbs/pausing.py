@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 
 from onebeat.core import catchup
 from onebeat.db import bulk_rows, database_clock
+from onebeat.errors import InvalidArgument
 from onebeat.models import Occurrence, TaskOptions, TaskState
 from onebeat.models.instants import UTCDateTimeField
 from onebeat.queries import task_lookup
@@ -77,7 +78,7 @@ def resume(
     whatever the policy says of late times. Raises `UnknownTask`, and `ValueError` if there are too many to catch up.
     """
     if catch_up not in ("none", "latest", "all"):
-        raise ValueError(f'catch_up: "none", "latest" or "all" is needed, not {catch_up!r}')
+        raise InvalidArgument(f'catch_up: "none", "latest" or "all" is needed, not {catch_up!r}')
 
     def work(alias: str) -> int:
         now, who = database_clock.now(alias), who_is(by)
@@ -103,7 +104,7 @@ def _pause(using: str, of: Named, until: datetime | None, why: str, by: str, now
 
 def _resume(using: str, of: Named, catch_up: CatchUp, by: str, now: datetime) -> int:
     """End the pause of these tasks; returns how many were paused. Times that passed in it are decided now if no
-    scheduler has, so that none of them is sent as late. Raises `ValueError` if there are too many to catch up.
+    scheduler has, so that none of them is sent as late. Raises `InvalidArgument` if there are too many to catch up.
     """
     done = 0
     for part in bulk_rows.portions(of):
@@ -214,7 +215,7 @@ def _passed(
                 found.append(at)
             at = recurrence.after(at)
             if len(found) > CATCH_UP_LIMIT:
-                raise ValueError(
+                raise InvalidArgument(
                     f"catch_up: the pause of {definition.name!r} has skipped more than {CATCH_UP_LIMIT} times; "
                     'catch_up="latest" runs the newest of them'
                 )

@@ -8,9 +8,10 @@ from onebeat.core import catchup
 from onebeat.core import nominal_times as rules
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock
+from onebeat.errors import NoSuchTime, Unschedulable
 from onebeat.models import Occurrence
 from onebeat.store import definitions, occurrences, plans, task_states
-from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.definitions import Definition
 from onebeat.verbs import records
 from onebeat.verbs.base import One, do, instant, task_of, who_is
 
@@ -38,12 +39,12 @@ def skip(one: One, at: datetime, why: str = "", *, by: object = None, using: str
 def _skip(using: str, task: int, at: datetime, why: str, by: str, now: datetime) -> bool:
     """Take one nominal time of a task out. Returns False if it was decided before.
 
-    Raises `ValueError` if the schedule has no such time, naming the next one, or if the task cannot be planned.
+    Raises `NoSuchTime` if the schedule has no such time, and `Unschedulable` if the task cannot be planned.
     """
     state = task_states.hold(using, [task]).get(task)
     definition = definitions.fetch(using, [task]).get(task) or definitions.gone(task, "")
     if definition.broken:
-        raise BadDefinition(definition.broken)
+        raise Unschedulable(definition.broken)
     recurrence = definition.check(state.anchor if state else plans.noticed(using, [definition], now)[task].first)
     _on_schedule(definition, recurrence, at)
     if state is not None and state.water_mark is not None and at <= state.water_mark:
@@ -64,4 +65,4 @@ def _on_schedule(definition: Definition, recurrence: Recurrence, at: datetime) -
         return
     after = rules.first(recurrence, at, start_time=starts, expires=ends)
     near = f"the next one is {after.isoformat()}" if after else "none follows"
-    raise ValueError(f"at: {definition.name!r} has no time {at.isoformat()} on its schedule; {near}")
+    raise NoSuchTime(f"at: {definition.name!r} has no time {at.isoformat()} on its schedule; {near}")

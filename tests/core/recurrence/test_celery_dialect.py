@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from onebeat.core.recurrence import Cron, RuleError
+from onebeat.core.recurrence import Cron, InvalidSchedule
 from onebeat.core.recurrence.celery_dialect import as_celery_reads, read_taken_over
 from tests.core.vectors import vectors
 
@@ -16,7 +16,7 @@ GRAMMAR = vectors("celery_grammar")
 @pytest.mark.parametrize("vector", GRAMMAR, ids=[f"{v['field']} {v['expr']!r}" for v in GRAMMAR])
 def test_each_vector_bug_for_bug(vector: dict[str, Any]) -> None:
     if "error" in vector:
-        with pytest.raises(RuleError) as caught:
+        with pytest.raises(InvalidSchedule) as caught:
             as_celery_reads(vector["field"], vector["expr"])
         assert caught.value.field == vector["field"]
         return

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from onebeat.core.recurrence import Clocked, RuleError
+from onebeat.core.recurrence import Clocked, InvalidSchedule
 from tests.core.walking import at, runs
 
 
@@ -22,6 +22,6 @@ def test_the_instant_counts_and_not_how_it_is_written() -> None:
 
 
 def test_a_naive_instant_is_refused() -> None:
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(InvalidSchedule) as caught:
         Clocked(datetime(2026, 1, 1))  # noqa: DTZ001
     assert caught.value.field == "clocked_time"

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from onebeat.core.recurrence import Cron, RuleError
+from onebeat.core.recurrence import Cron, InvalidSchedule
 from onebeat.core.recurrence.celery_dialect import as_celery_reads
 from onebeat.core.recurrence.fields import KINDS, read
 from tests.core.oracle import draw
@@ -33,7 +33,7 @@ def test_random_rules_run_when_celery_runs_them() -> None:
             continue  # ours alone
         try:
             cron = Cron(*texts)
-        except RuleError as error:
+        except InvalidSchedule as error:
             assert error.field in ("day_of_month", "day_of_week")
             continue
         start, delta, _now = celery_crontab(texts, last).remaining_delta(last, tz=UTC)
@@ -76,7 +76,7 @@ def test_the_lenient_reading_is_celerys_bug_for_bug_and_the_strict_one_never_say
             theirs = None
         try:
             lenient = as_celery_reads(field, text)
-        except RuleError:
+        except InvalidSchedule:
             assert theirs is None, (field, text)
         else:
             assert {n for n in range(60) if lenient.mask >> n & 1} == theirs, (field, text)
@@ -84,7 +84,7 @@ def test_the_lenient_reading_is_celerys_bug_for_bug_and_the_strict_one_never_say
             read_by_celery += 1
         try:
             strict = read(field, text)
-        except RuleError:
+        except InvalidSchedule:
             continue
         taken += 1
         if theirs is not None and not strict.nth and not strict.last:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onebeat.core.recurrence import Cron, RuleError
+from onebeat.core.recurrence import Cron, InvalidSchedule
 from tests.core.oracle import draw
 from tests.core.recurrence.test_oracle import ZONES
 from tests.core.walking import at, runs
@@ -27,7 +27,7 @@ def crons(draw_from: st.DrawFn) -> Cron:
     while True:
         try:
             return Cron(*draw(rng, near).texts, tz=zone)
-        except RuleError:
+        except InvalidSchedule:
             continue
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from onebeat.core.recurrence import Cron, RuleError, canonical_field, check_crontab
+from onebeat.core.recurrence import Cron, InvalidSchedule, canonical_field, check_crontab
 from onebeat.core.recurrence.fields import KINDS, read
 from tests.core.vectors import vectors
 
@@ -46,7 +46,7 @@ def test_a_field_means_what_it_means_to_celery(vector: dict[str, Any]) -> None:
     if (field, text) in ADDED:
         assert canonical_field(field, text) == ADDED[field, text]
     elif "error" in vector or (field, text) in REFUSED:
-        with pytest.raises(RuleError) as caught:
+        with pytest.raises(InvalidSchedule) as caught:
             canonical_field(field, text)
         assert caught.value.field == field
     else:
@@ -109,24 +109,24 @@ def test_a_text_that_is_tidy_stays_as_it_was_written() -> None:
 
 @pytest.mark.parametrize("value", [None, True, 1.5, b"5", [], "", [None], [[]], "1,", ",", object()])
 def test_no_value_is_guessed(value: object) -> None:
-    with pytest.raises(RuleError, match=r"^minute: "):
+    with pytest.raises(InvalidSchedule, match=r"^minute: "):
         canonical_field("minute", value)
 
 
 def test_the_error_names_the_field_the_token_and_what_is_accepted() -> None:
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(InvalidSchedule) as caught:
         Cron(minute="5,61")
     assert (caught.value.field, caught.value.token) == ("minute", "61")
     assert str(caught.value) == (
         "minute: '61' is not accepted: use numbers 0 to 59, *, ranges a-b, steps */n or a-b/n, lists a,b"
     )
-    with pytest.raises(RuleError, match=r"names such as mon.*mon#2 for the second Monday"):
+    with pytest.raises(InvalidSchedule, match=r"names such as mon.*mon#2 for the second Monday"):
         Cron(day_of_week="funday")
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
 
 
 def test_the_error_is_one_short_line_whatever_the_text() -> None:
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(InvalidSchedule) as caught:
         Cron(minute="x\n" * 500)
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 250
@@ -144,10 +144,10 @@ def test_the_error_is_one_short_line_whatever_the_text() -> None:
     ],
 )
 def test_a_rule_that_can_never_match_is_refused(fields: tuple[str, ...], field: str) -> None:
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(InvalidSchedule) as caught:
         check_crontab(*fields)
     assert caught.value.field == field
-    with pytest.raises(RuleError):
+    with pytest.raises(InvalidSchedule):
         Cron(*fields)
 
 
@@ -173,7 +173,7 @@ def test_a_rule_cannot_be_changed() -> None:
 
 @pytest.mark.parametrize("text", ["* * * *", "* * * * * *", "", "0 9 * * mon fri"])
 def test_a_line_has_five_fields(text: str) -> None:
-    with pytest.raises(RuleError, match="five fields"):
+    with pytest.raises(InvalidSchedule, match="five fields"):
         Cron.parse(text)
 
 
@@ -191,7 +191,7 @@ TEXTS = st.one_of(st.text(max_size=12), st.lists(TOKENS, max_size=9).map("".join
 def test_any_text_is_an_error_or_a_rule_whose_canonical_text_reads_as_itself(field: str, text: str) -> None:
     try:
         first = read(field, text)
-    except RuleError as error:
+    except InvalidSchedule as error:
         assert error.field == field
         assert "\n" not in str(error)
         return

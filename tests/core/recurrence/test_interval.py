@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from onebeat.core.recurrence import UNITS, Interval, RuleError
+from onebeat.core.recurrence import UNITS, Interval, InvalidSchedule
 from tests.core.walking import at, runs
 
 INSTANTS = st.datetimes(timezones=st.just(UTC))
@@ -64,13 +64,13 @@ def test_an_hour_is_an_hour_on_the_day_of_a_clock_change() -> None:
      (10**12, "days", "every"), (1, "weeks", "period"), (1, "", "period")],
 )  # fmt: skip
 def test_what_cannot_be(every: int, unit: str, field: str) -> None:
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(InvalidSchedule) as caught:
         Interval.of(every, unit, at("2026-01-01"))
     assert caught.value.field == field
 
 
 def test_a_period_longer_than_zero_and_an_aware_anchor() -> None:
-    with pytest.raises(RuleError, match=r"^every: "):
+    with pytest.raises(InvalidSchedule, match=r"^every: "):
         Interval(timedelta(0), at("2026-01-01"))
     with pytest.raises(ValueError, match="aware"):
         Interval(timedelta(1), datetime(2026, 1, 1))  # noqa: DTZ001

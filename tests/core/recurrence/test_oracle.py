@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from onebeat.core.recurrence import Cron, RuleError
+from onebeat.core.recurrence import Cron, InvalidSchedule
 from tests.core.oracle import Window, changes, draw, runs, window
 
 #: Hour, half-hour, two-hour and quarter-hour shifts, midnight gaps, skipped and repeated days, winter time as
@@ -33,7 +33,7 @@ def check(rng: random.Random, around: Window, near: datetime) -> int:
     drawn = draw(rng, near)
     try:
         cron = Cron(*drawn.texts, tz=around.zone)
-    except RuleError as error:
+    except InvalidSchedule as error:
         assert error.field in ("day_of_month", "day_of_week"), error
         assert "never" in str(error)
         assert not runs(drawn, around), drawn.texts

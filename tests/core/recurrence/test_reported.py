@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from onebeat.core import nominal_times
-from onebeat.core.recurrence import Cron, Interval, RuleError, Solar, canonical_field
+from onebeat.core.recurrence import Cron, Interval, InvalidSchedule, Solar, canonical_field
 from tests.core.walking import at, runs
 
 
@@ -89,7 +89,7 @@ def test_12_the_grid_stands() -> None:
 
 @pytest.mark.parametrize("rule", ["0 0 31 2 *", "0 0 31 4,6,9,11 *"])
 def test_13_never(rule: str) -> None:
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(InvalidSchedule) as caught:
         Cron.parse(rule)
     assert caught.value.field == "day_of_month"
 

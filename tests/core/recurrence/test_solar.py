@@ -10,7 +10,7 @@ from decimal import Decimal
 
 import pytest
 
-from onebeat.core.recurrence import EVENTS, RuleError, Solar, SolarUnavailable, solar
+from onebeat.core.recurrence import EVENTS, InvalidSchedule, Solar, SolarUnavailable, solar
 from tests.core.walking import at
 
 ephem = pytest.importorskip("ephem")
@@ -102,7 +102,7 @@ def test_sunset_and_sunrise_take_turns_through_a_year_at_the_edge_of_the_white_n
      ("sunrise", 0, 180.1, "longitude"), ("sunrise", math.nan, 0, "latitude"), ("sunrise", 0, "east", "longitude")],
 )  # fmt: skip
 def test_what_cannot_be(event: str, latitude: float, longitude: float, field: str) -> None:
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(InvalidSchedule) as caught:
         Solar(event, latitude, longitude)
     assert caught.value.field == field
 

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from onebeat.core.recurrence import Cron, RuleError, zone, zones
+from onebeat.core.recurrence import Cron, InvalidSchedule, zone, zones
 from tests.core.walking import at
 
 
@@ -49,13 +49,13 @@ def test_a_pytz_zone_is_known_by_its_name() -> None:
     ],
 )
 def test_anything_else_is_refused(name: str) -> None:
-    with pytest.raises(RuleError) as caught:
+    with pytest.raises(InvalidSchedule) as caught:
         zone(name)
     assert caught.value.field == "timezone"
 
 
 def test_a_near_miss_is_named() -> None:
-    with pytest.raises(RuleError, match="did you mean Europe/Paris"):
+    with pytest.raises(InvalidSchedule, match="did you mean Europe/Paris"):
         Cron(tz="Europe/Pariss")
 
 

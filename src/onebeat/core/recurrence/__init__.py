@@ -11,7 +11,7 @@ from onebeat.core.recurrence.solar import EVENTS, Solar
 from onebeat.core.recurrence.values import EPOCH, rule_of
 from onebeat.core.recurrence.wall import check_crontab
 from onebeat.core.recurrence.zones import tzdata_version, zone
-from onebeat.errors import RuleError, SolarUnavailable
+from onebeat.errors import InvalidSchedule, SolarUnavailable
 
 __all__ = [
     "EPOCH",
@@ -20,8 +20,8 @@ __all__ = [
     "Clocked",
     "Cron",
     "Interval",
+    "InvalidSchedule",
     "Recurrence",
-    "RuleError",
     "Solar",
     "SolarUnavailable",
     "canonical_field",

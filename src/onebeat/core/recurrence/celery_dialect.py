@@ -25,7 +25,7 @@ from onebeat.core.recurrence.fields import (
     every,
     read,
 )
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 Verdict = Literal["kept", "expanded", "disabled"]
 
@@ -59,7 +59,7 @@ def read_taken_over(
         fields = [as_celery_reads(name, text) for name, text in zip(KINDS, texts, strict=True)]
         m, h, dom, moy, dow = (field.text for field in fields)
         cron = Cron(m, h, dom, moy, dow, tz)
-    except RuleError as error:
+    except InvalidSchedule as error:
         return Reading("disabled", None, str(error))
     changed = [
         f"{name}: {text!r} has been read as {field.text!r}"
@@ -70,7 +70,7 @@ def read_taken_over(
 
 
 def as_celery_reads(field: str, text: str) -> Field:
-    """One field as Celery reads it, in canonical text. Raises RuleError where Celery raises."""
+    """One field as Celery reads it, in canonical text. Raises InvalidSchedule where Celery raises."""
     kind = KINDS[field]
     return combined(kind, [_part(kind, part, text) for part in text.split(",")])
 
@@ -78,13 +78,13 @@ def as_celery_reads(field: str, text: str) -> Field:
 def _reads_alike(name: str, text: str, field: Field) -> bool:
     try:
         return read(name, text) == field
-    except RuleError:
+    except InvalidSchedule:
         return False
 
 
 def _part(kind: Kind, part: str, text: str) -> Field:
     if not part:
-        raise RuleError(kind.name, text, "it has an empty part, which Celery could not read")
+        raise InvalidSchedule(kind.name, text, "it has an empty part, which Celery could not read")
     if found := _RANGE.match(part):
         first, last, slash, step = found.groups()
         return between(kind, _number(kind, first), _number(kind, last), _step(kind, part, step) if slash else 1)
@@ -99,7 +99,7 @@ def _part(kind: Kind, part: str, text: str) -> Field:
 def _step(kind: Kind, part: str, step: str) -> int:
     number = _int(step)
     if not number:
-        raise RuleError(kind.name, part, "it has no step that Celery could read")
+        raise InvalidSchedule(kind.name, part, "it has no step that Celery could read")
     return number
 
 
@@ -108,7 +108,7 @@ def _number(kind: Kind, word: str) -> int:
     if number is None:
         number = _NAMES.get(word[:3].lower())
     if number is None or word.startswith("-") or not kind.low <= number <= kind.high:
-        raise RuleError(kind.name, word, f"Celery could not read it as a value from {kind.low} to {kind.high}")
+        raise InvalidSchedule(kind.name, word, f"Celery could not read it as a value from {kind.low} to {kind.high}")
     return number
 
 

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from onebeat.core.recurrence.base import utc
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 
 @dataclass(frozen=True, slots=True)
 class Clocked:
-    """One instant, to the microsecond. Raises RuleError (field "clocked_time") for a naive one."""
+    """One instant, to the microsecond. Raises InvalidSchedule (field "clocked_time") for a naive one."""
 
     instant: datetime
 
@@ -19,7 +19,7 @@ class Clocked:
         try:
             object.__setattr__(self, "instant", utc(self.instant))
         except ValueError:
-            raise RuleError("clocked_time", self.instant, "an aware instant is needed") from None
+            raise InvalidSchedule("clocked_time", self.instant, "an aware instant is needed") from None
 
     def after(self, instant: datetime) -> datetime | None:
         """The instant while it lies ahead, None from then on."""

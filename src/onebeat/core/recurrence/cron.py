@@ -17,7 +17,7 @@ from onebeat.core.recurrence.base import utc
 from onebeat.core.recurrence.fields import KINDS
 from onebeat.core.recurrence.wall import WallRule, compiled
 from onebeat.core.recurrence.zones import offset, transition, zone
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 #: cron(8) makes up for clock changes "of less than three hours".
 _MADE_UP = timedelta(hours=3)
@@ -56,7 +56,7 @@ class Cron:
     ) -> None:
         """Each field is text, an int, or an iterable of them; `tz` is a zone or its name, in any letter case.
 
-        Raises RuleError naming the field for a text outside the grammar, a rule that can never match, and an
+        Raises InvalidSchedule naming the field for a text outside the grammar, a rule that can never match, and an
         unknown zone.
         """
         rule = compiled(minute, hour, day_of_month, month_of_year, day_of_week)
@@ -73,10 +73,10 @@ class Cron:
 
     @classmethod
     def parse(cls, text: str, tz: str | tzinfo = "UTC") -> Cron:
-        """A crontab line of five fields: minute, hour, day of month, month, day of week. Raises RuleError."""
+        """A crontab line of five fields: minute, hour, day of month, month, day of week. Raises InvalidSchedule."""
         fields = re.sub(r"\s*,\s*", ",", text).split()
         if len(fields) != len(KINDS):
-            raise RuleError("cron", text, f"five fields are needed ({', '.join(KINDS)}), not {len(fields)}")
+            raise InvalidSchedule("cron", text, f"five fields are needed ({', '.join(KINDS)}), not {len(fields)}")
         minute, hour, day_of_month, month_of_year, day_of_week = fields
         return cls(minute, hour, day_of_month, month_of_year, day_of_week, tz)
 

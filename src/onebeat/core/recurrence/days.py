@@ -11,7 +11,7 @@ from datetime import date
 from functools import lru_cache
 
 from onebeat.core.recurrence.fields import LAST, Field
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 #: For each day-of-month, month and weekday rule: per kind of year, the mask of days (bit 1 to 31) of each
 #: month (index 1 to 12), or None when the rule falls on no day of such a year.
@@ -27,7 +27,7 @@ KIND_OF_YEAR = bytes(
 
 @lru_cache(maxsize=1024)
 def table(day_of_month: Field, month_of_year: Field, day_of_week: Field) -> Table:
-    """The days of the rule. Raises RuleError naming the field at fault when there are none in any year."""
+    """The days of the rule. Raises InvalidSchedule naming the field at fault when there are none in any year."""
     years = tuple(_year(kind, day_of_month, month_of_year, day_of_week) for kind in range(14))
     if not any(years):
         raise _impossible(day_of_month, month_of_year, day_of_week)
@@ -65,10 +65,10 @@ def _weekdays(field: Field, first: int, length: int) -> int:
     return days
 
 
-def _impossible(day_of_month: Field, month_of_year: Field, day_of_week: Field) -> RuleError:
+def _impossible(day_of_month: Field, month_of_year: Field, day_of_week: Field) -> InvalidSchedule:
     months = [month for month in range(1, 13) if month_of_year.mask >> month & 1]
     if not any(_days(day_of_month, _LENGTHS[month] + (month == 2)) for month in months):
         why = f"no such day in month {month_of_year.text}, so it would never run"
-        return RuleError("day_of_month", day_of_month.text, why)
+        return InvalidSchedule("day_of_month", day_of_month.text, why)
     why = f"never falls on day {day_of_month.text} of month {month_of_year.text}, and both must match"
-    return RuleError("day_of_week", day_of_week.text, why)
+    return InvalidSchedule("day_of_week", day_of_week.text, why)

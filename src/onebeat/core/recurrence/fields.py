@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 MONTHS = ("january", "february", "march", "april", "may", "june", "july", "august", "september", "october",
           "november", "december")  # fmt: skip
@@ -85,17 +85,17 @@ def canonical_field(field: str, value: object) -> str:
     """One crontab field (a key of KINDS) as its canonical text.
 
     `value` is text, an int or an iterable of ints and texts. Names and 7 become numbers, lists are sorted,
-    parts that say nothing new go; a text that is tidy already stays as it is. Raises RuleError naming the
+    parts that say nothing new go; a text that is tidy already stays as it is. Raises InvalidSchedule naming the
     field.
     """
     return read(field, value).text
 
 
 def read(field: str, value: object) -> Field:
-    """One crontab field (a key of KINDS), read from text, an int or an iterable of them. Raises RuleError."""
+    """One crontab field (a key of KINDS), read from text, an int or an iterable of them. Raises InvalidSchedule."""
     kind = KINDS.get(field)
     if kind is None:
-        raise RuleError(field, None, f"not a crontab field; the five are {', '.join(KINDS)}")
+        raise InvalidSchedule(field, None, f"not a crontab field; the five are {', '.join(KINDS)}")
     return _read_text(kind, value if type(value) is str else _as_text(kind, value))
 
 
@@ -108,7 +108,7 @@ def _as_text(kind: Kind, value: object) -> str:
         # The order of a set says nothing, and a star that is in it must count as a text that begins with one.
         parts = [_as_text(kind, part) for part in value]
         return ",".join(sorted(parts, key=lambda part: not part.lstrip().startswith("*")))
-    raise RuleError(kind.name, value, kind.accepts)
+    raise InvalidSchedule(kind.name, value, kind.accepts)
 
 
 @lru_cache(maxsize=8192)
@@ -157,7 +157,7 @@ def _place(part: Field) -> tuple[bool, bool, int, str]:
 
 def _read_part(kind: Kind, token: str, whole: str) -> Field:
     if not token:
-        raise RuleError(kind.name, whole, f"it has an empty part; {kind.accepts}")
+        raise InvalidSchedule(kind.name, whole, f"it has an empty part; {kind.accepts}")
     if kind.name == "day_of_month" and token in ("L", "l"):
         return Field("L", 0, last=True)
     if kind.name == "day_of_week" and "#" in token:
@@ -165,12 +165,12 @@ def _read_part(kind: Kind, token: str, whole: str) -> Field:
     body, slash, step_text = token.partition("/")
     step = _digits(step_text) if slash else 1
     if not step:
-        raise RuleError(kind.name, token, f"a step is a number from 1 up; {kind.accepts}")
+        raise InvalidSchedule(kind.name, token, f"a step is a number from 1 up; {kind.accepts}")
     if body == "*":
         return every(kind, step)
     first_text, dash, last_text = body.partition("-")
     if slash and not dash:
-        raise RuleError(kind.name, token, f"a step needs a range or * before it; {kind.accepts}")
+        raise InvalidSchedule(kind.name, token, f"a step needs a range or * before it; {kind.accepts}")
     first = _number(kind, first_text, token)
     last = _number(kind, last_text, token) if dash else first
     return between(kind, first, last, step)
@@ -203,7 +203,7 @@ def _read_nth(kind: Kind, token: str) -> Field:
     day = _number(kind, day_text, token) % 7
     n = LAST if n_text in ("L", "l") else _digits(n_text)
     if not n or (n > 5 and n_text not in ("L", "l")):
-        raise RuleError(kind.name, token, f"after # comes 1 to 5 or L; {kind.accepts}")
+        raise InvalidSchedule(kind.name, token, f"after # comes 1 to 5 or L; {kind.accepts}")
     return Field(f"{day}#{'L' if n == LAST else n}", 0, frozenset({(day, n)}))
 
 
@@ -213,7 +213,7 @@ def _number(kind: Kind, word: str, token: str) -> int:
         number = _named(kind, word.lower())
     high = 7 if kind.name == "day_of_week" else kind.high
     if number is None or not kind.low <= number <= high:
-        raise RuleError(kind.name, word or token, kind.accepts)
+        raise InvalidSchedule(kind.name, word or token, kind.accepts)
     return number
 
 

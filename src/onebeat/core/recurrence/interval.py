@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from onebeat.core.recurrence.base import utc
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 UNITS = ("days", "hours", "minutes", "seconds", "microseconds")
 
@@ -15,7 +15,7 @@ UNITS = ("days", "hours", "minutes", "seconds", "microseconds")
 class Interval:
     """The grid anchor, anchor + period, anchor + 2 periods and so on, in elapsed time.
 
-    Clock changes do not touch it: every hour is an hour. Raises RuleError (field "every") unless the period
+    Clock changes do not touch it: every hour is an hour. Raises InvalidSchedule (field "every") unless the period
     is longer than zero, ValueError for a naive anchor.
     """
 
@@ -24,20 +24,20 @@ class Interval:
 
     def __post_init__(self) -> None:
         if self.period <= timedelta(0):
-            raise RuleError("every", self.period, "a period longer than zero is needed")
+            raise InvalidSchedule("every", self.period, "a period longer than zero is needed")
         object.__setattr__(self, "anchor", utc(self.anchor))
 
     @classmethod
     def of(cls, every: int, unit: str, anchor: datetime) -> Interval:
-        """`every` times the unit, from `anchor`. Raises RuleError, field "every" or "period"."""
+        """`every` times the unit, from `anchor`. Raises InvalidSchedule, field "every" or "period"."""
         if unit not in UNITS:
-            raise RuleError("period", unit, f"one of {', '.join(UNITS)} is needed")
+            raise InvalidSchedule("period", unit, f"one of {', '.join(UNITS)} is needed")
         if not isinstance(every, int) or isinstance(every, bool) or every < 1:
-            raise RuleError("every", every, "a whole number from 1 up is needed")
+            raise InvalidSchedule("every", every, "a whole number from 1 up is needed")
         try:
             period = timedelta(**{unit: every})
         except OverflowError:
-            raise RuleError("every", every, f"at most {timedelta.max.days} days") from None
+            raise InvalidSchedule("every", every, f"at most {timedelta.max.days} days") from None
         return cls(period, anchor)
 
     def after(self, instant: datetime) -> datetime | None:

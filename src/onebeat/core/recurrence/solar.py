@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import Any, Literal
 
 from onebeat.core.recurrence.base import utc
-from onebeat.errors import RuleError, SolarUnavailable
+from onebeat.errors import InvalidSchedule, SolarUnavailable
 
 #: Degrees above the horizon, whether the sun's upper edge counts rather than its centre, and whether it goes
 #: up (1), goes down (-1) or culminates (0). Names and horizons are Celery's; -0:34 is the usual allowance for
@@ -52,7 +52,7 @@ _HALF_SECOND = 0.5 / 86400
 class Solar:
     """One of EVENTS as seen from a place, in degrees: north and east are positive.
 
-    Instants are rounded to the second. Raises RuleError (field "event", "latitude" or "longitude") for values
+    Instants are rounded to the second. Raises InvalidSchedule (field "event", "latitude" or "longitude") for values
     out of range, SolarUnavailable where ephem is not installed.
     """
 
@@ -62,7 +62,7 @@ class Solar:
 
     def __post_init__(self) -> None:
         if self.event not in _EVENTS:
-            raise RuleError("event", self.event, f"one of {', '.join(EVENTS)} is needed")
+            raise InvalidSchedule("event", self.event, f"one of {', '.join(EVENTS)} is needed")
         object.__setattr__(self, "latitude", _degrees("latitude", self.latitude, MAX_LATITUDE))
         object.__setattr__(self, "longitude", _degrees("longitude", self.longitude, 180))
         _ephem()
@@ -155,7 +155,7 @@ def _degrees(field: str, value: float | Decimal, limit: float) -> float:
     except (TypeError, ValueError, OverflowError):
         degrees = math.nan
     if not -limit <= degrees <= limit:
-        raise RuleError(field, value, f"degrees from -{limit} to {limit} are needed")
+        raise InvalidSchedule(field, value, f"degrees from -{limit} to {limit} are needed")
     return degrees
 
 

@@ -12,7 +12,7 @@ from onebeat.core.recurrence.clocked import Clocked
 from onebeat.core.recurrence.cron import Cron
 from onebeat.core.recurrence.interval import Interval
 from onebeat.core.recurrence.solar import Solar
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 #: Where the grid of an interval begins when only the rule itself is in question and not its times.
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -35,11 +35,11 @@ def rule_of(kind: str, value: Sequence[object], anchor: datetime = EPOCH) -> Rec
 
     `kind` is "interval", "crontab", "solar" or "clocked"; `value` holds the row's columns in the order of the model's
     `VALUE`, with the instant of a clocked row aware; `anchor` is where the grid of an interval begins, and the other
-    kinds do not use it. Raises `RuleError` for columns that hold no rule, whatever they hold.
+    kinds do not use it. Raises `InvalidSchedule` for columns that hold no rule, whatever they hold.
     """
     try:
         return _RULES[kind](value, anchor)
-    except RuleError:
+    except InvalidSchedule:
         raise
     except Exception as error:  # a row written past every rule holds values that no rule expects
-        raise RuleError(kind, None, str(error) or repr(error)) from error
+        raise InvalidSchedule(kind, None, str(error) or repr(error)) from error

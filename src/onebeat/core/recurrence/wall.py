@@ -72,7 +72,7 @@ class WallRule:
 def compiled(
     minute: object, hour: object, day_of_month: object, month_of_year: object, day_of_week: object
 ) -> WallRule:
-    """The rule of five fields: text, ints or iterables of them. Raises RuleError."""
+    """The rule of five fields: text, ints or iterables of them. Raises InvalidSchedule."""
     return _compiled(
         _text("minute", minute),
         _text("hour", hour),
@@ -115,5 +115,5 @@ def _following(mask: int, size: int) -> bytes:
 def check_crontab(
     minute: object, hour: object, day_of_month: object, month_of_year: object, day_of_week: object
 ) -> None:
-    """Raise RuleError, naming the field, unless the five can be read and match on some day together."""
+    """Raise InvalidSchedule, naming the field, unless the five can be read and match on some day together."""
     compiled(minute, hour, day_of_month, month_of_year, day_of_week)

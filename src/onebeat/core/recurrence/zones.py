@@ -10,7 +10,7 @@ from importlib import import_module
 from pathlib import Path
 from zoneinfo import ZoneInfo
 
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 _NOTHING = timedelta(0)
 _SECOND = timedelta(seconds=1)
@@ -19,7 +19,7 @@ _SECOND = timedelta(seconds=1)
 def zone(name: str | tzinfo) -> ZoneInfo:
     """The IANA zone of that name; letter case does not matter and the zone carries the IANA spelling.
 
-    Takes a ZoneInfo, `datetime.UTC` and the zones of pytz as well. Raises RuleError (field "timezone") for
+    Takes a ZoneInfo, `datetime.UTC` and the zones of pytz as well. Raises InvalidSchedule (field "timezone") for
     anything else, and for a zone without an IANA name: its rules could not be stored.
     """
     if isinstance(name, tzinfo):
@@ -27,7 +27,7 @@ def zone(name: str | tzinfo) -> ZoneInfo:
     else:
         text = name
     if not isinstance(text, str):
-        raise RuleError("timezone", name, "an IANA name is needed, such as Europe/Paris")
+        raise InvalidSchedule("timezone", name, "an IANA name is needed, such as Europe/Paris")
     return _by_name(text)
 
 
@@ -39,7 +39,7 @@ def _by_name(text: str) -> ZoneInfo:
         return ZoneInfo(names[folded])
     near = difflib.get_close_matches(folded, names, n=1)
     hint = f"did you mean {names[near[0]]}?" if near else "an IANA name is needed, such as Europe/Paris"
-    raise RuleError("timezone", text, hint)
+    raise InvalidSchedule("timezone", text, hint)
 
 
 @lru_cache(maxsize=1)

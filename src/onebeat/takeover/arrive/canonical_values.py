@@ -13,7 +13,7 @@ from django.utils.dateparse import parse_datetime
 from onebeat.core.recurrence import canonical_field, zone
 from onebeat.core.recurrence.celery_dialect import Reading, read_taken_over
 from onebeat.core.recurrence.fields import KINDS
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 Values = tuple[str, ...]
 
@@ -50,7 +50,7 @@ def no_zone(values: Values) -> str:
     """What is wrong with the zone of a crontab row, in one line; empty if this host knows it."""
     try:
         zone(values[5])
-    except RuleError as error:
+    except InvalidSchedule as error:
         return str(error)
     return ""
 

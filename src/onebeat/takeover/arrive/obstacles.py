@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from django.core.management.base import CommandError
 
+from onebeat.errors import OnebeatError
 
-class CannotAdopt(CommandError):
+
+class CannotAdopt(OnebeatError, CommandError):
     """Something in the database stands in the way; nothing of it was changed. The message has a line for each."""
 
     def __init__(self, obstacles: Iterable[object]) -> None:

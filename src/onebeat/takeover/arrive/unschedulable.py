@@ -10,7 +10,7 @@ from django.db import connections
 
 from onebeat.core.recurrence import rule_of
 from onebeat.db import catalog, expressions
-from onebeat.errors import RuleError
+from onebeat.errors import InvalidSchedule
 
 _LABEL = "django_celery_beat"
 _TASKS = f"{_LABEL}_periodictask"
@@ -46,7 +46,7 @@ def _wrong(kind: str, value: tuple[Any, ...]) -> str:
         value = (value[0], str(value[1]).strip().lower())
     try:
         rule_of(kind, value)
-    except RuleError as error:
+    except InvalidSchedule as error:
         return str(error)
     return ""
 

@@ -18,10 +18,11 @@ from onebeat.conf import current
 from onebeat.core import nominal_times as rules
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock, transactions
+from onebeat.errors import Unschedulable
 from onebeat.models import Beat, Change, Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import DatabaseNow, from_their_run, to_their_run, to_utc
 from onebeat.store import definitions, plans, task_states
-from onebeat.store.definitions import BadDefinition, Definition
+from onebeat.store.definitions import Definition
 from onebeat.store.task_states import State
 from onebeat.takeover.leave import dcb_semantics
 from onebeat.takeover.leave.dcb_semantics import Difference
@@ -139,7 +140,7 @@ def _batch(using: str, after: int, *, lock: bool = False) -> tuple[list[Task], i
             task.differences = list(dcb_semantics.differences(one, after_all, now)) if still else []
             if still and key not in changed:
                 task.differences.append(Difference(f"date_changed: it cannot be read: {dcb_semantics.STOPS}"))
-        except (BadDefinition, ValidationError, TypeError, ValueError, ArithmeticError) as error:
+        except (Unschedulable, ValidationError, TypeError, ValueError, ArithmeticError) as error:
             task.differences = [Difference(f"it cannot be read: {error}")] if one.enabled else []
         tasks.append(task)
     return tasks, ids[-1]
