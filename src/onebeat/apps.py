@@ -10,6 +10,7 @@ from django.conf import settings
 from django.utils.translation import gettext_lazy as _
 
 from onebeat import conf
+from onebeat.db import schema
 from onebeat.takeover import alias
 
 if conf.current().import_alias:
@@ -27,6 +28,8 @@ class OnebeatConfig(AppConfig):
     # The tables being taken over have 32-bit keys; a project's DEFAULT_AUTO_FIELD must not change them.
     default_auto_field = "django.db.models.AutoField"
     verbose_name = _("Periodic Tasks")
+    #: Which tables of ours are there; see `onebeat.db.schema`.
+    known_tables = schema.Known()
 
     def celery_schedule(self, kind: str, *value: Any) -> Any:
         """A schedule as Celery's own object, for code that reads `.schedule`; models know no Celery, so they ask here.
@@ -53,16 +56,15 @@ class OnebeatConfig(AppConfig):
 
         from onebeat import checks
         from onebeat.celery import worker
-        from onebeat.db import schema
         from onebeat.declare import autosync
         from onebeat.models import fixtures
         from onebeat.takeover.arrive import adopt
         from onebeat.takeover.leave import unconstrain
 
         worker.install()
-        pre_migrate.connect(schema.migrate_begins, sender=self)
+        pre_migrate.connect(self.known_tables.migrate_begins, sender=self)
         pre_migrate.connect(adopt.before_migrate, sender=self)
-        post_migrate.connect(schema.migrate_ended, sender=self)
+        post_migrate.connect(self.known_tables.migrate_ended, sender=self)
         post_migrate.connect(unconstrain.restore, sender=self)
         post_migrate.connect(autosync.after_migrate, sender=self)
         fixtures.watch()

@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Error, Info, Warning
 from django.db import DatabaseError, connections, router
 
 from onebeat import conf
-from onebeat.db import database_clock, schema
+from onebeat.db import database_clock, schema, transactions
 from onebeat.declare import registry, sources
 from onebeat.models import TaskOptions, TaskState
 from onebeat.store import other_beat
@@ -54,9 +54,8 @@ def check_sqlite(**kwargs: Any) -> list[CheckMessage]:
     """SQLite's deferred transactions fail with "database is locked" where a wait would do."""
     found: list[CheckMessage] = []
     alias = router.db_for_write(TaskState)
-    if connections[alias].vendor == "sqlite":
-        options = connections[alias].settings_dict.get("OPTIONS", {})
-        if str(options.get("transaction_mode") or "").upper() not in ("IMMEDIATE", "EXCLUSIVE"):
+    if (waits := transactions.busy_seconds(alias)) is not None:
+        if transactions.begins_deferred(alias):
             found.append(
                 Warning(
                     f"database {alias!r}: transactions of SQLite begin deferred and fail with "
@@ -65,10 +64,10 @@ def check_sqlite(**kwargs: Any) -> list[CheckMessage]:
                     id="onebeat.W001",
                 )
             )
-        if float(options.get("timeout") or 5) < _BUSY_SECONDS:
+        if waits < _BUSY_SECONDS:
             found.append(
                 Warning(
-                    f"database {alias!r}: SQLite gives up a locked database after {options.get('timeout', 5)} s",
+                    f"database {alias!r}: SQLite gives up a locked database after {waits:g} s",
                     hint=f'Set "timeout": {_BUSY_SECONDS} in the OPTIONS of the database.',
                     id="onebeat.W002",
                 )
@@ -125,5 +124,6 @@ def check_skip_locked(databases: Any = None, **kwargs: Any) -> list[CheckMessage
             id="onebeat.E002",
         )
         for alias in databases or ()
-        if connections[alias].vendor == "mysql" and not connections[alias].features.has_select_for_update_skip_locked
+        if connections[alias].features.has_select_for_update
+        and not connections[alias].features.has_select_for_update_skip_locked
     ]

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def test_a_table_that_is_there_costs_one_look(django_assert_num_queries: Any) -> None:
-    schema.migrate_ended()
+    schema.known().migrate_ended()
     for queries in (1, 0, 0):
         with django_assert_num_queries(queries):
             assert schema.there("default", change_hints.TABLE)
@@ -28,13 +28,13 @@ def test_one_that_is_not_is_looked_for_each_time(django_assert_num_queries: Any)
 
 def test_nothing_is_remembered_while_migrate_runs(django_assert_num_queries: Any) -> None:
     schema.there("default", change_hints.TABLE)
-    schema.migrate_begins()
+    schema.known().migrate_begins()
     try:
         for _ in range(2):
             with django_assert_num_queries(1):
                 assert schema.there("default", change_hints.TABLE)
     finally:
-        schema.migrate_ended()
+        schema.known().migrate_ended()
 
 
 def test_a_table_that_comes_and_goes_in_a_migration_costs_no_transaction() -> None:
@@ -42,7 +42,7 @@ def test_a_table_that_comes_and_goes_in_a_migration_costs_no_transaction() -> No
     if not connection.features.can_rollback_ddl:
         pytest.skip("tables cannot be put back by a rollback")
     interval = IntervalSchedule.objects.create(every=1, period="hours")
-    schema.migrate_begins()
+    schema.known().migrate_begins()
     try:
         PeriodicTask.objects.create(name="with", task="t", interval=interval)
         assert Change.objects.count() == 1
@@ -55,7 +55,7 @@ def test_a_table_that_comes_and_goes_in_a_migration_costs_no_transaction() -> No
         task.delete()
         assert PeriodicTask.objects.count() == 1
     finally:
-        schema.migrate_ended()
+        schema.known().migrate_ended()
 
 
 def test_what_a_scheduler_waits_for_is_named() -> None:

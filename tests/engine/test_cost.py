@@ -12,7 +12,7 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from onebeat.core import clock
-from onebeat.db import bulk_rows
+from onebeat.db import reads
 from onebeat.models import PeriodicTask, TaskState
 from onebeat.store import task_states
 from onebeat.store.poll import snapshot
@@ -96,7 +96,7 @@ def test_the_statements_of_a_claim_are_made_once(bench: Bench) -> None:
     task(clocked=clocked(at(5)))
     bench.work(5)
     bench.engine.run_counts.write()
-    names = {name for _, name in bulk_rows._made}
+    names = reads.made(connection)
     assert {"namespace", "pause", "definitions", "run state", "finished"} <= names
     assert any(name.startswith("due ") for name in names)
 

@@ -52,9 +52,9 @@ def row(request: pytest.FixtureRequest) -> Any:
     task()
     for statement in BEFORE[request.param]:
         sql(statement)
-    schema.migrate_ended()
+    schema.known().migrate_ended()
     yield row
-    schema.migrate_ended()
+    schema.known().migrate_ended()
 
 
 @pytest.mark.parametrize("verb", VERBS)

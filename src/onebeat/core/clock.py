@@ -1,8 +1,8 @@
 """The one door through which time enters.
 
-Everything that asks for "now" asks here, or asks the database through `onebeat.store.vendors`, which asks here first
-whether something stands in its place. A test pins the clock and moves it, or gives a source of its own; nothing is
-patched and nobody sleeps.
+Everything that asks for "now" asks here, or asks the database through `onebeat.db.database_clock`, which asks here
+first whether something stands in its place. A test pins the clock and moves it, or gives a source of its own; nothing
+is patched and nobody sleeps.
 """
 
 from __future__ import annotations

@@ -26,8 +26,9 @@ def holds(using: str, table: str, columns: Sequence[str], text: str) -> tuple[st
     return f"{joined}{rules} ILIKE %s", [pattern]
 
 
-def seconds_between(vendor: str, first: str, last: str) -> str:
+def seconds_between(using: str, first: str, last: str) -> str:
     """SQL for how many seconds lie between two instants; NULL if one of them is."""
+    vendor = connections[using].vendor
     if vendor == "mysql":
         return f"TIMESTAMPDIFF(SECOND, {first}, {last})"
     if vendor == "sqlite":

@@ -13,13 +13,10 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import EmptyResultSet
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Lookup, Q, QuerySet
 
 Row = Sequence[Any]
-
-
-#: What `prepared` has made: SQL by alias and name.
-_made: dict[tuple[str, str], str] = {}
 
 
 def array(keys: Iterable[int]) -> str:
@@ -62,20 +59,27 @@ def prepared(using: str, name: str, values: Sequence[Any], build: Callable[[], Q
     """As `plain(using, build())`, where calls under one `name` differ in `values` alone: the statement's parameters, in
     their order.
 
-    On PostgreSQL its SQL is made once: for a few rows, making it takes longer than running it.
+    On PostgreSQL its SQL is made once for each connection: for a few rows, making it takes longer than running it.
     """
-    if connections[using].vendor != "postgresql":
+    link = connections[using]
+    if link.vendor != "postgresql":
         return build()
-    key = using, name
-    if key not in _made:
+    statements = made(link)
+    if name not in statements:
         try:
             sql, params = build().query.get_compiler(using).as_sql()
         except EmptyResultSet:
             return []
         if list(params) != list(values):  # this Django writes it in another way
             return _fetched(using, sql, params)
-        _made[key] = sql
-    return _fetched(using, _made[key], values)
+        statements[name] = sql
+    return _fetched(using, statements[name], values)
+
+
+def made(link: BaseDatabaseWrapper) -> dict[str, str]:
+    """The SQL of the `prepared` statements, by name. The connection keeps it and it goes with it."""
+    found: dict[str, str] = link.__dict__.setdefault("onebeat_statements", {})
+    return found
 
 
 def _fetched(using: str, sql: str, params: Sequence[Any]) -> list[Row]:

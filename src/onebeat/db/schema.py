@@ -6,7 +6,8 @@ table is there is remembered; that it is not is never, since `migrate` may run i
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Protocol, cast
 
 from django.apps import apps
 from django.core.exceptions import ImproperlyConfigured
@@ -18,23 +19,52 @@ LABEL = "django_celery_beat"
 #: What names the tables that are ours alone.
 PREFIX = "onebeat_"
 
-_seen: set[tuple[Any, ...]] = set()
-#: While a `migrate` runs in this process tables come and go.
-_migrating = False
+
+class Known:
+    """What this process has found to be there. The app's config owns it."""
+
+    def __init__(self) -> None:
+        self._found: set[tuple[str, str, str, str]] = set()
+        #: While a `migrate` runs in this process tables come and go.
+        self._migrating = False
+
+    def holds(self, using: str, what: str, look: Callable[[], bool]) -> bool:
+        """Whether `what` is there: asked of the database by `look` until it is, and remembered from then on."""
+        link = connections[using]
+        # By its name too, which test runners change, and by schema, of which some projects have one for each tenant.
+        key = (using, str(link.settings_dict["NAME"]), str(getattr(link, "schema_name", "")), what)
+        if key in self._found:
+            return True
+        found = look()
+        if found and not self._migrating:
+            self._found.add(key)
+        return found
+
+    def migrate_begins(self, **kwargs: object) -> None:
+        """Receiver of `pre_migrate`."""
+        self._migrating = True
+        self._found.clear()
+
+    def migrate_ended(self, **kwargs: object) -> None:
+        """Receiver of `post_migrate`."""
+        self._migrating = False
+        self._found.clear()
+
+
+class KnowsTables(Protocol):
+    """What this module asks of the app's config."""
+
+    known_tables: Known
+
+
+def known() -> Known:
+    """What this process knows of the tables."""
+    return cast(KnowsTables, apps.get_app_config(LABEL)).known_tables
 
 
 def there(using: str, table: str) -> bool:
     """Whether a table of ours is there. Costs a statement until it is, and none afterwards."""
-    link = connections[using]
-    # By its name too, which test runners change, and by schema, of which some projects have one for each tenant.
-    key = (using, str(link.settings_dict["NAME"]), getattr(link, "schema_name", None), table)
-    if key in _seen:
-        return True
-    if not has_table(using, table):
-        return False
-    if not _migrating:
-        _seen.add(key)
-    return True
+    return known().holds(using, table, lambda: has_table(using, table))
 
 
 def lacking(using: str) -> list[str]:
@@ -56,15 +86,7 @@ def lacking(using: str) -> list[str]:
 
 def complete(using: str) -> bool:
     """Whether `migrate` has made all that this code needs. As `there`: remembered once it has."""
-    link = connections[using]
-    key = (using, str(link.settings_dict["NAME"]), getattr(link, "schema_name", None), "")
-    if key in _seen:
-        return True
-    if lacking(using):
-        return False
-    if not _migrating:
-        _seen.add(key)
-    return True
+    return known().holds(using, "all of it", lambda: not lacking(using))
 
 
 def require(using: str) -> None:
@@ -75,20 +97,6 @@ def require(using: str) -> None:
         raise ImproperlyConfigured(
             f"the database {using!r} is not migrated: run `manage.py migrate`; missing: {', '.join(lacking(using))}"
         )
-
-
-def migrate_begins(**kwargs: Any) -> None:
-    """Receiver of `pre_migrate`."""
-    global _migrating
-    _migrating = True
-    _seen.clear()
-
-
-def migrate_ended(**kwargs: Any) -> None:
-    """Receiver of `post_migrate`."""
-    global _migrating
-    _migrating = False
-    _seen.clear()
 
 
 def has_table(using: str, table: str) -> bool:

@@ -32,25 +32,47 @@ def in_transaction(using: str) -> bool:
     return link.in_atomic_block or not link.get_autocommit()
 
 
+def snapshot_may_hide_rows(using: str) -> bool:
+    """Whether a plain look may miss a row that a write has just run into: on MySQL, whose default isolation shows what
+    was there when the transaction first looked, while writes and locking reads meet what is there now.
+    """
+    return connections[using].vendor == "mysql"
+
+
 def may_read_first(using: str) -> bool:
     """Whether a look may come before a write.
 
     In a deferred transaction of SQLite it may not: the upgrade of the lock fails at once ("database is locked") when
     another connection has written since the look, while a write that comes first waits for its turn.
     """
+    return not (begins_deferred(using) and in_transaction(using))
+
+
+def begins_deferred(using: str) -> bool:
+    """Whether transactions of this database take no lock until they write: SQLite, unless its options say otherwise."""
     link = connections[using]
-    if link.vendor != "sqlite" or not in_transaction(using):
-        return True
-    return getattr(link, "transaction_mode", None) in ("IMMEDIATE", "EXCLUSIVE")
+    mode = link.settings_dict.get("OPTIONS", {}).get("transaction_mode")
+    return link.vendor == "sqlite" and str(mode or "").upper() not in ("IMMEDIATE", "EXCLUSIVE")
+
+
+def busy_seconds(using: str) -> float | None:
+    """How long a statement of SQLite waits for another writer before it fails; None: another database."""
+    link = connections[using]
+    return float(link.settings_dict.get("OPTIONS", {}).get("timeout") or 5) if link.vendor == "sqlite" else None
 
 
 @contextmanager
 def writing(using: str) -> Iterator[None]:
-    """`atomic()` for a block that reads before it writes: a transaction of SQLite that begins here takes the write lock
-    first.
+    """`atomic()` for a block that reads before it writes: on SQLite the write lock is taken first.
+
+    In a transaction that a caller began deferred there is no statement that only takes it, and none may follow a look:
+    a deletion of nothing, from a table that is there wherever a key counts up, is the one that harms nobody.
     """
     link = connections[using]
-    if link.vendor != "sqlite" or link.in_atomic_block:
+    if not may_read_first(using):
+        with link.cursor() as cursor:  # changes nothing, and takes the write lock of the caller's transaction
+            cursor.execute("DELETE FROM sqlite_sequence WHERE 1 = 0")
+    if link.vendor != "sqlite" or in_transaction(using):
         with transaction.atomic(using=using):
             yield
         return
@@ -72,7 +94,7 @@ def short_transaction(using: str) -> Iterator[None]:
     first.
     """
     link = connections[using]
-    if link.in_atomic_block or link.vendor == "sqlite":
+    if in_transaction(using) or link.vendor == "sqlite":
         with writing(using):
             yield
         return

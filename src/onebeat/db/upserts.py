@@ -49,6 +49,26 @@ def insert_or_lose(
     return inserted if tells else None
 
 
+def insert_for_keys(
+    using: str, table: str, column: str, keys: Sequence[int], alike: Mapping[str, tuple[str, Sequence[Any]]]
+) -> None:
+    """Insert a row for each key, which goes into `column`. `alike`: the other columns, each with the SQL that gives its
+    value in every row, and that SQL's parameters.
+    """
+    link = connections[using]
+    into = f"INSERT INTO {quoted(using, table)} ({quoted(using, *alike, column)})"
+    values = ", ".join(sql for sql, _ in alike.values())
+    params = [value for _, given in alike.values() for value in given]
+    with link.cursor() as cursor:
+        if len(keys) > 50 and link.vendor == "postgresql":  # one parameter for all
+            cursor.execute(f"{into} SELECT {values}, key FROM unnest(%s::bigint[]) AS v(key)", [*params, list(keys)])
+            return
+        for start in range(0, len(keys), 500):
+            part = keys[start : start + 500]
+            rows = ", ".join([f"({values}, %s)"] * len(part))
+            cursor.execute(f"{into} VALUES {rows}", [value for key in part for value in (*params, key)])
+
+
 def insert_instances(using: str, instances: Sequence[models.Model], unique: Sequence[str]) -> None:
     """Insert new instances of one model, without signals; one whose `unique` columns are taken is left out."""
     if instances:

@@ -8,8 +8,17 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 
 Row = Sequence[Any]
+
+
+_TYPES = {"postgresql": "timestamp", "mysql": "datetime(6)", "sqlite": "datetime"}
+
+
+def column_type(connection: BaseDatabaseWrapper) -> str:
+    """The type of a column that holds UTC without a zone."""
+    return _TYPES[connection.vendor]
 
 
 def to_column(vendor: str, instant: datetime | None) -> Any:

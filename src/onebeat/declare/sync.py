@@ -19,7 +19,7 @@ from onebeat.declare.sources import Source, Spec
 from onebeat.declare.stored import Form
 from onebeat.importing.rows import Refused, one_line
 from onebeat.models import CodeVersion, Declared, PeriodicTask
-from onebeat.verbs import base, records
+from onebeat.verbs import records
 
 #: How many versions of the code are told apart.
 _KNOWN = 100
@@ -73,7 +73,7 @@ def sync(
     """
 
     def once() -> Report:
-        with base.change(using):
+        with transactions.short_transaction(using):
             return _sync(using, sources, apply, force, started)
 
     if apply:

@@ -15,7 +15,7 @@ from django.apps import apps
 from django.core.exceptions import EmptyResultSet
 from django.db import connections, models
 
-from onebeat.db import database_clock, expressions, schema, utc_columns
+from onebeat.db import database_clock, expressions, schema, upserts, utc_columns
 
 TABLE = "onebeat_change"
 
@@ -30,21 +30,8 @@ def changed(using: str, kind: str, refs: Iterable[Any], *, left_disabled: bool =
         _tell_the_old_beat(using)
         return
     now, params = database_clock.clock_sql(using)
-    disabled = _truth(left_disabled)
-    into = f"INSERT INTO {expressions.quoted(using, TABLE)} ({_columns(using)}) "
-    with connections[using].cursor() as cursor:
-        if len(keys) > 50 and connections[using].vendor == "postgresql":  # one parameter for all
-            cursor.execute(
-                f"{into}SELECT %s, key, {now}, {disabled} FROM unnest(%s::bigint[]) AS v(key)", [kind, *params, keys]
-            )
-            return
-        for start in range(0, len(keys), 500):
-            part = keys[start : start + 500]
-            values = ", ".join([f"(%s, %s, {now}, {disabled})"] * len(part))
-            cursor.execute(
-                f"{into}VALUES {values}",
-                [value for key in part for value in (kind, key, *params)],
-            )
+    alike = {"kind": ("%s", [kind]), "at": (now, params), "left_disabled": (_truth(left_disabled), [])}
+    upserts.insert_for_keys(using, TABLE, "ref", keys, alike)
 
 
 def changed_where(
@@ -58,7 +45,7 @@ def changed_where(
         return
     now, params = database_clock.clock_sql(using)
     if at is not None:
-        now, params = "%s", [utc_columns.to_column(connections[using].vendor, at)]
+        now, params = "%s", utc_columns.to_columns(using, [at])
     try:
         sql, where = rows.order_by().values_list("pk").query.get_compiler(using).as_sql()
     except EmptyResultSet:  # `none()`, or a filter that Django knows to match nothing

@@ -12,6 +12,7 @@ from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.utils.dateparse import parse_datetime
 
 from onebeat.db import database_clock, utc_columns
@@ -30,10 +31,9 @@ class UTCDateTimeField(InstantField):
     """
 
     description = "An instant (UTC)"
-    _types = {"postgresql": "timestamp", "mysql": "datetime(6)", "sqlite": "datetime", "oracle": "TIMESTAMP"}
 
-    def db_type(self, connection: Any) -> str:
-        return self._types[connection.vendor]
+    def db_type(self, connection: BaseDatabaseWrapper) -> str:
+        return utc_columns.column_type(connection)
 
     def get_internal_type(self) -> str:
         return "UTCDateTimeField"
@@ -51,7 +51,8 @@ class UTCDateTimeField(InstantField):
         return self.to_python(super().get_prep_value(value))
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
-        return utc_columns.to_column(connection.vendor, value if prepared else self.get_prep_value(value))
+        instant = value if prepared else self.get_prep_value(value)
+        return utc_columns.to_columns(connection.alias, [instant])[0]
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> datetime | None:
         return utc_columns.from_column(value)

@@ -193,10 +193,8 @@ class _Question:
             )
         if state is not None and state.definition_since is not None and self.when < state.definition_since:
             self.facts["since"] = iso(state.definition_since)
-            words = "the task has its present schedule since"
-            return Verdict(
-                "before", f"{what}: nothing is recorded; {words} {shown(state.definition_since)}.", self.facts
-            )
+            since, words = state.definition_since, "the task has its present schedule since"
+            return Verdict("before", f"{what}: nothing is recorded; {words} {shown(since)}.", self.facts)
         if (closed := self._closed()) is not None:
             return closed
         if self.nominal is None:

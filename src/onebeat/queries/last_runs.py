@@ -34,7 +34,7 @@ class _Late(Func):
 
     def as_sql(self, compiler: Any, connection: Any, *args: Any, **extra: Any) -> tuple[str, tuple[Any, ...]]:
         first, last = (compiler.compile(one)[0] for one in self.get_source_expressions())
-        return expressions.seconds_between(connection.vendor, first, last), ()
+        return expressions.seconds_between(connection.alias, first, last), ()
 
 
 def _last(*, skipped: bool = False) -> QuerySet[Occurrence]:

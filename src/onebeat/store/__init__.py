@@ -1,1 +1,1 @@
-"""Every SQL statement that must be safe under concurrency. `vendors` holds what differs between databases."""
+"""Every SQL statement that must be safe under concurrency. What differs between databases is in `onebeat.db`."""

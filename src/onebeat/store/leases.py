@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from django.db import connections
 from django.db.models import F, QuerySet
 
 from onebeat.db import database_clock, upserts, utc_columns
@@ -17,8 +16,7 @@ def take(using: str, name: str, holder: int, span: timedelta) -> int | None:
     now = database_clock.now(using)
     rows = Lease.objects.using(using).filter(pk=name)
     if not rows.exists():
-        link = connections[using]
-        start = [name, 0, utc_columns.to_column(link.vendor, now), 0]
+        start = utc_columns.to_columns(using, [name, 0, now, 0])
         upserts.insert_or_lose(using, Lease._meta.db_table, ["name", "term", "lease_until", "place"], [start], ["name"])
     term = rows.filter(lease_until__lte=now).values_list("term", flat=True).first()
     if term is None:

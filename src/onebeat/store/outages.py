@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from django.db import connections
 from django.db.models import Max, Q
 
 from onebeat.db import upserts, utc_columns
@@ -34,8 +33,7 @@ def ended(using: str, now: datetime, away: timedelta, *, beat: int, waited: bool
     elif lived:
         kind = Outage.Kind.DATABASE
     row = Outage(kind=kind, began_at=began, ended_at=now)
-    vendor = connections[using].vendor
-    values = [kind, utc_columns.to_column(vendor, began), utc_columns.to_column(vendor, now)]
+    values = utc_columns.to_columns(using, [kind, began, now])
     upserts.insert_or_lose(using, Outage._meta.db_table, ["kind", "began_at", "ended_at"], [values], ["began_at"])
     return row
 

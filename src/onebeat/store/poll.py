@@ -32,7 +32,6 @@ class Snapshot:
 
 def snapshot(using: str, floor: datetime | None) -> Snapshot:
     """Look. `floor`: at wake times from here on, as for `states.lock_due`."""
-    link = connections[using]
     clock, params = database_clock.clock_sql(using)
     change, occurrence = (expressions.quoted(using, model._meta.db_table) for model in (Change, Occurrence))
     lower = "IS NOT NULL" if floor is None else ">= %s"
@@ -43,8 +42,8 @@ def snapshot(using: str, floor: datetime | None) -> Snapshot:
         f" (SELECT wake_at FROM {expressions.quoted(using, task_states.TABLE)} WHERE wake_at {lower}"
         " ORDER BY wake_at LIMIT 1)"
     )
-    bound = [] if floor is None else [utc_columns.to_column(link.vendor, floor)]
-    with link.cursor() as cursor:
+    bound = [] if floor is None else utc_columns.to_columns(using, [floor])
+    with connections[using].cursor() as cursor:
         cursor.execute(sql, [*params, *params, *bound])
         now, changes, manual_runs, wake_at = cursor.fetchone()
     at = utc_columns.from_column(now)

@@ -11,10 +11,10 @@ from typing import Any
 
 from django.db import connections
 from django.db.models import F, QuerySet
-from django.db.models.sql.datastructures import BaseTable
 
 from onebeat.core.identity import new_task_uid
 from onebeat.db import upserts, utc_columns
+from onebeat.db.index_hints import along_index
 from onebeat.db.reads import among, array, plain, prepared
 from onebeat.models import TaskState
 from onebeat.store.definitions import COPIED
@@ -128,29 +128,17 @@ def lock_due(using: str, floor: datetime | None, now: datetime, limit: int) -> l
     `floor`: look at wake times from here on only. Index entries left behind by earlier moves would otherwise be walked
     over each time while one long transaction keeps them alive.
     """
-    vendor = connections[using].vendor
 
     def rows() -> QuerySet[Any, Any]:
         due = TaskState.objects.using(using).select_for_update(skip_locked=True).filter(wake_at__lte=now)
         if floor is not None:
             due = due.filter(wake_at__gte=floor)
-        found = due.order_by("wake_at")[:limit]
-        if vendor == "mysql":
-            found.query.alias_map[TABLE] = _ByWakeTime(TABLE, TABLE)
-        return found.values_list(*_FIELDS)
+        # MySQL likes to sort a small table instead, and then locks all of it: the limit comes too late, and every
+        # other scheduler finds nothing left to claim.
+        return along_index(using, due.order_by("wake_at")[:limit], "onebeat_taskstate_wake").values_list(*_FIELDS)
 
-    values = [utc_columns.to_column(vendor, each) for each in (now, floor) if each is not None]
+    values = utc_columns.to_columns(using, [each for each in (now, floor) if each is not None])
     return [_state(row) for row in prepared(using, f"due {limit} {floor is None}", values, rows)]
-
-
-class _ByWakeTime(BaseTable):
-    """The table, read along its index. MySQL likes to sort a small table instead, and then locks all of it: the limit
-    comes too late, and every other scheduler finds nothing left to claim.
-    """
-
-    def as_sql(self, compiler: Any, connection: Any) -> Any:
-        sql, params = super().as_sql(compiler, connection)
-        return f"{sql} FORCE INDEX ({connection.ops.quote_name('onebeat_taskstate_wake')})", params
 
 
 def existing(using: str, ids: Iterable[int]) -> set[int]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
@@ -11,9 +10,8 @@ from typing import Any, Final, TypeVar
 from django.db import DatabaseError, connections, router, transaction
 
 from onebeat.db import schema, transactions
-from onebeat.db.expressions import quoted
 from onebeat.errors import InvalidArgument
-from onebeat.models import Action, PeriodicTask
+from onebeat.models import PeriodicTask
 from onebeat.queries import task_lookup
 from onebeat.queries.task_lookup import Named
 
@@ -46,16 +44,6 @@ def alias_of(using: str | None) -> str:
     return using or router.db_for_write(PeriodicTask)
 
 
-@contextmanager
-def change(using: str) -> Iterator[None]:
-    """The transaction of one verb: the caller's own if there is one, else a short one."""
-    with transactions.writing(using) if transactions.in_transaction(using) else transactions.short_transaction(using):
-        if not transactions.may_read_first(using):
-            with connections[using].cursor() as cursor:  # touches nothing, and takes SQLite's write lock
-                cursor.execute(f"DELETE FROM {quoted(using, Action._meta.db_table)} WHERE 1 = 0")
-        yield
-
-
 def do(using: str | None, work: Callable[[str], T]) -> T:
     """Run `work` in the caller's transaction, or in one of its own that is tried again when the database asks for that.
 
@@ -66,7 +54,7 @@ def do(using: str | None, work: Callable[[str], T]) -> T:
     schema.require(alias)
 
     def once() -> T:
-        with change(alias):
+        with transactions.short_transaction(alias):
             return work(alias)
 
     if not transactions.in_transaction(alias):

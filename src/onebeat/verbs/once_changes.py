@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal, cast
 
-from django.db import connections
-
 from onebeat.core import catchup
-from onebeat.db import bulk_rows
+from onebeat.db import bulk_rows, transactions
 from onebeat.errors import InvalidArgument
 from onebeat.models import ClockedSchedule, Occurrence, PeriodicTask
 from onebeat.models.instants import to_utc
@@ -73,7 +71,7 @@ def key_of(using: str, name: str) -> int | None:
     """The key of the task of this name; None if there is none."""
     row = task_lookup.tasks(using).filter(name=name)
     key = row.values_list("pk", flat=True).first()
-    if key is None and connections[using].vendor == "mysql":  # it may be younger than the snapshot
+    if key is None and transactions.snapshot_may_hide_rows(using):
         key = row.select_for_update().values_list("pk", flat=True).first()
     return key
 
@@ -147,7 +145,7 @@ def _times(using: str, schedules: set[int]) -> dict[int, datetime]:
     for part in bulk_rows.portions(schedules):
         clocks = ClockedSchedule._base_manager.using(using).filter(pk__in=part)
         found |= dict(clocks.values_list("pk", "clocked_time"))
-        if len(found) < len(part) and connections[using].vendor == "mysql":  # younger than the snapshot
+        if len(found) < len(part) and transactions.snapshot_may_hide_rows(using):
             for key in set(part) - found.keys():  # one by one, as a locking read of many may scan
                 found |= dict(clocks.filter(pk=key).select_for_update().values_list("pk", "clocked_time"))
     return found
