@@ -160,16 +160,16 @@ def _again_and_again(decide: Any) -> Any:
 
 MUTANTS = (
     Mutant("no look at the lease before a flush", "onebeat.store.settling:still_mine", _trusting, (Kind.TWICE,)),
-    Mutant("recorded at the end alone", "onebeat.engine.tick:_RECORDS_A_LEASE", lambda _: 0.001, (Kind.TWICE,)),
+    Mutant("recorded at the end alone", "onebeat.engine.publishing:_RECORDS_A_LEASE", lambda _: 0.001, (Kind.TWICE,)),
     Mutant("settled whoever has it", "onebeat.store.settling:sent", _overwriting, (Kind.FORGOTTEN,)),
-    Mutant("recovered under another id", "onebeat.store.claims:lost", _renaming, (Kind.MIXED,)),
+    Mutant("recovered under another id", "onebeat.store.recovery:reclaim", _renaming, (Kind.MIXED,)),
     Mutant(
         "recovered and not decided again",
-        "onebeat.store.claims:_settled",
+        "onebeat.store.recovery:_settled",
         lambda _: lambda *args: None,
         (Kind.STALE,),
     ),
-    Mutant("never recovered", "onebeat.store.claims:lost", _empty_handed, (Kind.UNSENT,)),
+    Mutant("never recovered", "onebeat.store.recovery:reclaim", _empty_handed, (Kind.UNSENT,)),
     Mutant(
         "claimed while the broker is away",
         "tests.proof.simulation.broker:Link.ready",
@@ -180,8 +180,8 @@ MUTANTS = (
     Mutant(
         "sent again when the reply is lost", "onebeat.store.settling:sent", _sending_again, (Kind.MIXED, Kind.TWICE)
     ),
-    Mutant("the next time from now", "onebeat.store.plans:waiting", _from_now, (Kind.UNSCHEDULED, Kind.LOST)),
-    Mutant("the next time after now", "onebeat.store.plans:waiting", _after_now, (Kind.LOST,)),
+    Mutant("the next time from now", "onebeat.core.planning:waiting", _from_now, (Kind.UNSCHEDULED, Kind.LOST)),
+    Mutant("the next time after now", "onebeat.core.planning:waiting", _after_now, (Kind.LOST,)),
     Mutant("skipped and not recorded", "onebeat.store.occurrences:skip", _silent, (Kind.LOST,)),
     Mutant(
         "ranges too wide by one",
@@ -193,7 +193,7 @@ MUTANTS = (
     Mutant("no guard", "onebeat.store.attempts:begin", _unguarded, (Kind.RAN_TWICE,)),
     Mutant(
         "two runs at a time",
-        "onebeat.store.claim_context:Surroundings.running",
+        "onebeat.core.claiming:ClaimContext.running",
         lambda _: lambda *args: None,
         (Kind.OVERLAPPED,),
     ),

@@ -18,6 +18,7 @@ from onebeat.admin import words
 from onebeat.admin.listing import beside
 from onebeat.core import run_diff
 from onebeat.core.describe import note
+from onebeat.core.planning import State
 from onebeat.core.recurrence import Cron, Recurrence, zone
 from onebeat.db import database_clock, schema
 from onebeat.errors import InvalidSchedule, Unschedulable
@@ -186,7 +187,7 @@ def _shared(task: Any, schedule: Any, using: str) -> list[str]:
     return [text % {"names": shown}]
 
 
-def _state(task: Any, using: str) -> task_states.State | None:
+def _state(task: Any, using: str) -> State | None:
     return task_states.read(using, [task.pk]).get(task.pk) if task.pk and schema.complete(using) else None
 
 

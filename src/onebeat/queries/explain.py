@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from onebeat.conf import current
 from onebeat.core import nominal_times as rules
 from onebeat.core.catchup import wait
+from onebeat.core.planning import State
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock
 from onebeat.errors import InvalidArgument, UnknownTask, Unschedulable
@@ -18,7 +19,6 @@ from onebeat.queries import task_lookup
 from onebeat.queries.verdicts import Verdict, iso, of_row, shown
 from onebeat.store import definitions, global_pause, outages, retention, scheduler_rows, task_states
 from onebeat.store.definitions import COPIED, Definition
-from onebeat.store.task_states import State
 
 _TICK = timedelta(microseconds=1)
 _SECOND = timedelta(seconds=1)

@@ -9,8 +9,11 @@ from datetime import datetime
 from itertools import islice
 
 from onebeat.core import nominal_times as rules
+from onebeat.core import planning
 from onebeat.core.catchup import wait
+from onebeat.core.claiming import ClaimContext
 from onebeat.core.describe import note
+from onebeat.core.planning import State
 from onebeat.core.recurrence import Cron
 from onebeat.db import bulk_rows
 from onebeat.errors import Unschedulable
@@ -18,7 +21,6 @@ from onebeat.models import Occurrence, TaskState
 from onebeat.queries.task_lookup import Named
 from onebeat.store import claim_context, definitions, plans, task_states
 from onebeat.store.definitions import Definition
-from onebeat.store.task_states import State
 
 #: What is said of a time that is due already.
 OVERDUE = "overdue: decided as soon as a scheduler is at work"
@@ -54,10 +56,10 @@ def upcoming(using: str, of: Named | None, count: int, until: datetime | None, n
     else:
         keys = list(of)
     ahead = []
-    paused = claim_context.claim_context(using, (), {}, now, now)
+    paused = claim_context.read(using, (), {}, now, now)
     for part in bulk_rows.portions(keys):
         found, planned = definitions.fetch(using, part), task_states.read(using, part)
-        since = plans.noticed(using, found.values(), now)
+        since = plans.changes(using, found.values(), now)
         taken_out = _taken_out(using, part)
         for key, definition in found.items():
             begins = _begins(definition, planned.get(key), since[key], now)
@@ -68,7 +70,7 @@ def upcoming(using: str, of: Named | None, count: int, until: datetime | None, n
 
 
 def _begins(
-    definition: Definition, state: State | None, since: plans.Since, now: datetime
+    definition: Definition, state: State | None, since: planning.Changed, now: datetime
 ) -> tuple[datetime, datetime] | None:
     """The task's next nominal time and the anchor of its grid; None if nothing follows."""
     try:
@@ -78,7 +80,7 @@ def _begins(
     except Unschedulable:
         return None
     if state is None or state.copied != definition.copied() or state.quarantine:
-        state = plans.planned(definition, state, since, now)
+        state = planning.planned(definition, state, since, now)
     return None if state.due_at is None else (state.due_at, state.anchor)
 
 
@@ -88,7 +90,7 @@ def _times(
     anchor: datetime,
     until: datetime | None,
     taken_out: Mapping[datetime, str],
-    around: claim_context.ClaimContext,
+    around: ClaimContext,
 ) -> Iterator[Upcoming]:
     recurrence, paused, now = definition.check(anchor), around.policy(definition).paused_until, around.now
     at: datetime | None = due_at

@@ -20,7 +20,7 @@ from onebeat.db.utc_columns import from_column
 from onebeat.errors import InvalidSchedule, Unschedulable
 from onebeat.models import PeriodicTask
 from onebeat.models.celery_readings import CeleryReading, readings
-from onebeat.models.instants import to_utc
+from onebeat.models.instants import from_their_run, to_utc
 from onebeat.models.options import policy
 
 _FIELDS: tuple[Any, ...] = (
@@ -134,6 +134,20 @@ class Definition:
     def starts(self) -> datetime | None:
         """The first instant at which a nominal time may lie."""
         return None if self.start_time is None else to_utc(self.start_time)
+
+    def clock(self) -> datetime | None:
+        """The one instant of a clocked task; None for any other."""
+        return None if self.clocked_time is None else to_utc(self.clocked_time)
+
+    def last_run(self, *, by_the_old_beat: bool) -> datetime | None:
+        """When the row says that the task ran last, read as onebeat or as django-celery-beat writes it."""
+        if self.last_run_at is None:
+            return None
+        return (from_their_run if by_the_old_beat else to_utc)(self.last_run_at)
+
+    def edited(self) -> datetime | None:
+        """When the row was saved last."""
+        return None if self.date_changed is None else to_utc(self.date_changed)
 
     def recurrence(self, anchor: datetime) -> Recurrence:
         """The task's recurrence; `anchor` is where an interval's grid begins unless the task has a `start_time`.

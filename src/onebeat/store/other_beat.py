@@ -18,6 +18,7 @@ from typing import Any
 from django.db import IntegrityError
 
 from onebeat.core import nominal_times as rules
+from onebeat.core import planning
 from onebeat.core.catchup import Skip
 from onebeat.db import transactions
 from onebeat.errors import Unschedulable
@@ -220,7 +221,7 @@ def leave_out(using: str, now: datetime) -> None:
                 skips.append(
                     occurrences.Skipped(one, state.uid, Skip(state.due_at, newest, REASON), "another beat was at work")
                 )
-                after_all = plans.waiting(state, one, recurrence, following, now)
+                after_all = planning.waiting(state, one, recurrence, following, now)
                 moved.append(replace(after_all, water_mark=newest))
             occurrences.skip(using, skips, now)
             task_states.write(using, moved, plan=False)

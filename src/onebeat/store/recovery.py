@@ -8,16 +8,17 @@ from datetime import datetime
 from django.db.models import F
 from django.db.models.functions import Least
 
-from onebeat.core import catchup
+from onebeat.core import catchup, planning
+from onebeat.core.claiming import ClaimContext
+from onebeat.core.planning import State
 from onebeat.db import database_clock, transactions
 from onebeat.db.reads import among
 from onebeat.errors import Unschedulable
 from onebeat.models import Occurrence
-from onebeat.store import claim_context, definitions, events, manual_runs, plans, task_states
+from onebeat.store import claim_context, definitions, events, manual_runs, task_states
 from onebeat.store.claims import Batch, Terms
 from onebeat.store.definitions import Definition
 from onebeat.store.occurrences import Claimed
-from onebeat.store.task_states import State
 
 #: Where the count of claims ends: a broker that refuses for hours must not overflow its column.
 _MANY = 32_000
@@ -39,13 +40,13 @@ def reclaim(using: str, terms: Terms) -> Batch:
             return batch
         tasks = {row.task_id for row in rows}
         found, planned = definitions.fetch(using, tasks), task_states.read(using, tasks)
-        around = claim_context.claim_context(using, planned.values(), found, now, terms.missed_before(now))
+        context = claim_context.read(using, planned.values(), found, now, terms.missed_before(now))
         keep: list[int] = []
         for row in rows:
             definition, state = found.get(row.task_id), planned.get(row.task_id)
             if definition is not None and not _same_task(row, definition, state):
                 definition = None
-            verdict = manual_runs.refusal(definition) if row.run else _settled(definition, state, row, around)
+            verdict = manual_runs.refusal(definition) if row.run else _settled(definition, state, row, context)
             if verdict or definition is None:
                 _skip(using, row, *(verdict or ("cancelled", "the task that it was claimed for is gone")))
                 continue
@@ -78,11 +79,11 @@ def _same_task(row: Occurrence, definition: Definition, state: State | None) -> 
     """
     if state is None:
         return definition.name == row.task_name
-    return state.uid == row.task_uid and plans.same_task(definition, state)
+    return state.uid == row.task_uid and planning.same_task(definition, state)
 
 
 def _settled(
-    definition: Definition | None, state: State | None, row: Occurrence, around: claim_context.ClaimContext
+    definition: Definition | None, state: State | None, row: Occurrence, context: ClaimContext
 ) -> tuple[str, str] | None:
     """Why a lost occurrence is not sent any more, as (reason, detail); None: it is sent."""
     if definition is None:
@@ -96,22 +97,22 @@ def _settled(
     reason = catchup.superseded(
         recurrence,
         row.due_at,
-        around.now,
-        around.policy(definition),
-        missed_before=around.missed_before,
+        context.now,
+        context.policy(definition),
+        missed_before=context.missed_before,
         expires=definition.ends(),
         one_off=definition.one_off,
     )
     # The later ones have waited for the run that was open: it is the one that is sent.
     awaited = definition.policy.overlap == "skip" and state is not None and state.open_occurrence == row.pk
-    if reason == catchup.COALESCED and (awaited or not _followed(state, row.due_at, around.now)):
+    if reason == catchup.COALESCED and (awaited or not _followed(state, row.due_at, context.now)):
         reason = None
     if reason is None and state is not None and state.open_occurrence != row.pk:
-        running = around.running(definition, state)
+        running = context.running(definition, state)
         if running is not None and running.due_at > row.due_at:
             return catchup.OVERLAP, f"with {running.due_at.isoformat()}"
     if reason == catchup.PAUSED:
-        return reason, around.paused(definition)
+        return reason, context.pause_words(definition)
     return (reason, "decided again after its scheduler was lost") if reason else None
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
@@ -13,15 +12,18 @@ from django.db import connections
 from django.db.models import F, QuerySet
 
 from onebeat.core.identity import new_task_uid
+from onebeat.core.planning import State
 from onebeat.db import upserts, utc_columns
 from onebeat.db.index_hints import along_index
 from onebeat.db.reads import among, array, plain, prepared
 from onebeat.models import TaskState
+from onebeat.models.instants import to_utc
 from onebeat.store.definitions import COPIED
 
 TABLE = "onebeat_taskstate"
 _IDENTITY = ("uid", "task_name")
 _OWN = ("due_at", "wake_at", "anchor", "water_mark", "quarantine", "definition_since", "open_occurrence")
+_ONE_OFF, _CLOCKED_TIME = COPIED.index("one_off"), COPIED.index("clocked_time")
 #: Of these, what moving on to the next time leaves alone.
 _KEPT = ("anchor", "definition_since")
 _FIELDS = ("task_id", "version", *_IDENTITY, *_OWN, *COPIED)
@@ -39,45 +41,6 @@ _TYPES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """One task's plan: when it is due, and the definition this was planned from."""
-
-    task: int
-    version: int
-    #: The task's identity, and the name that it was made for.
-    uid: int
-    task_name: str
-    due_at: datetime | None
-    wake_at: datetime | None
-    anchor: datetime
-    water_mark: datetime | None
-    quarantine: str
-    #: Since when `copied` holds; None where that is not known.
-    definition_since: datetime | None
-    #: The occurrence that the next one waits for under `overlap = skip`.
-    open_occurrence: int | None
-    copied: tuple[Any, ...]
-
-    def moved(self, due_at: datetime | None, wake_at: datetime | None, water_mark: datetime | None) -> State:
-        """The same plan, waiting for another time."""
-        # Not `replace`, which takes longer than the rest of a decision.
-        return State(
-            self.task,
-            self.version,
-            self.uid,
-            self.task_name,
-            due_at,
-            wake_at,
-            self.anchor,
-            water_mark,
-            self.quarantine,
-            self.definition_since,
-            self.open_occurrence,
-            self.copied,
-        )
-
-
 def _read(using: str, rows: QuerySet[TaskState]) -> list[State]:
     return [_state(row) for row in plain(using, rows.values_list(*_FIELDS))]
 
@@ -86,7 +49,8 @@ def _state(row: Sequence[Any]) -> State:
     task, version, uid, name, due_at, wake_at, anchor, mark, quarantine, since, running, *copied = row
     utc: Any = utc_columns.from_column
     own = utc(due_at), utc(wake_at), utc(anchor), utc(mark), quarantine, utc(since), running
-    return State(task, version, uid, name, *own, tuple(copied))
+    one_off, time = copied[_ONE_OFF], copied[_CLOCKED_TIME]
+    return State(task, version, uid, name, *own, tuple(copied), one_off, None if time is None else to_utc(time))
 
 
 def _by_task(using: str, rows: QuerySet[TaskState]) -> dict[int, State]:
@@ -163,7 +127,7 @@ def insert_alike(using: str, copied: tuple[Any, ...], tasks: Mapping[int, str], 
     `copied`.
     """
     columns = {name: _TYPES[name] for name in ("task_id", "version", *_IDENTITY, *_OWN, *COPIED)}
-    values = _values(using, State(0, 0, 0, "", None, None, anchor, None, "", None, None, copied))
+    values = _values(using, State(0, 0, 0, "", None, None, anchor, None, "", None, None, copied, True, None))
     rows = [[task, 0, new_task_uid(), name, *values] for task, name in tasks.items()]
     upserts.insert_or_lose(using, TABLE, columns, rows, ["task_id"])
 

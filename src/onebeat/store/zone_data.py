@@ -6,13 +6,14 @@ import logging
 from datetime import datetime
 
 from onebeat.core import nominal_times as rules
+from onebeat.core import planning
+from onebeat.core.planning import State
 from onebeat.core.recurrence import tzdata_version
 from onebeat.db import database_clock, transactions
 from onebeat.errors import Unschedulable
 from onebeat.models import Fact, PeriodicTask
-from onebeat.store import definitions, plans, task_states
+from onebeat.store import definitions, task_states
 from onebeat.store.definitions import Definition
-from onebeat.store.task_states import State
 
 logger = logging.getLogger("onebeat")
 
@@ -73,5 +74,5 @@ def _again(definition: Definition, state: State, now: datetime) -> State | None:
         return None
     reference = max(now, state.water_mark) if state.water_mark else now
     due_at = rules.first(recurrence, reference, start_time=definition.starts(), expires=definition.ends())
-    after = plans.waiting(state, definition, recurrence, due_at, now)
+    after = planning.waiting(state, definition, recurrence, due_at, now)
     return after if after != state else None

@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Literal, cast
 
 from onebeat.core import catchup
+from onebeat.core.planning import State
 from onebeat.db import bulk_rows, transactions
 from onebeat.errors import InvalidArgument
 from onebeat.models import ClockedSchedule, Occurrence, PeriodicTask
@@ -19,7 +20,6 @@ from onebeat.models.instants import to_utc
 from onebeat.queries import task_lookup
 from onebeat.store import definitions, occurrences, plans, task_states
 from onebeat.store.definitions import COPIED
-from onebeat.store.task_states import State
 from onebeat.verbs import once_rows
 
 #: waiting: it will run. claimed to failed: as the ledger says. skipped: decided, not sent. cancelled: taken back.

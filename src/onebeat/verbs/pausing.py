@@ -10,16 +10,16 @@ from django.db import models
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce
 
-from onebeat.core import catchup
+from onebeat.core import catchup, planning
+from onebeat.core.planning import State
 from onebeat.db import bulk_rows, database_clock
 from onebeat.errors import InvalidArgument
 from onebeat.models import Occurrence, TaskOptions, TaskState
 from onebeat.models.instants import UTCDateTimeField
 from onebeat.queries import task_lookup
 from onebeat.queries.task_lookup import Named
-from onebeat.store import definitions, global_pause, manual_runs, occurrences, plans, task_states
+from onebeat.store import definitions, global_pause, manual_runs, occurrences, task_states
 from onebeat.store.definitions import Definition
-from onebeat.store.task_states import State
 from onebeat.verbs import records
 from onebeat.verbs.base import All, Which, do, instant, tasks_of, who_is
 
@@ -155,7 +155,7 @@ def _resume_all(using: str, catch_up: CatchUp, by: str, now: datetime) -> int:
 def _pass(using: str, definition: Definition, state: State, until: datetime, detail: str, now: datetime) -> State:
     """Record the times up to now of a task that is paused until then as skipped, as a scheduler would, and move its
     plan on."""
-    recurrence = plans.as_planned(definition, state)
+    recurrence = planning.as_planned(definition, state)
     if recurrence is None or state.due_at is None or state.due_at > now or until <= now:
         return state
     policy = replace(definition.policy, paused_until=_FOR_EVER)
@@ -163,7 +163,7 @@ def _pass(using: str, definition: Definition, state: State, until: datetime, det
         recurrence, state.due_at, now, policy, missed_before=now, expires=definition.ends(), one_off=definition.one_off
     )
     occurrences.skip(using, [occurrences.Skipped(definition, state.uid, one, detail) for one in decision.skips], now)
-    after = plans.waiting(state, definition, recurrence, decision.due_at, now)
+    after = planning.waiting(state, definition, recurrence, decision.due_at, now)
     after = replace(after, water_mark=max((one.last for one in decision.skips), default=state.water_mark))
     task_states.write(using, [after], plan=False)
     return after

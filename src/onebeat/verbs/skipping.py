@@ -45,7 +45,7 @@ def _skip(using: str, task: int, at: datetime, why: str, by: str, now: datetime)
     definition = definitions.fetch(using, [task]).get(task) or definitions.gone(task, "")
     if definition.broken:
         raise Unschedulable(definition.broken)
-    recurrence = definition.check(state.anchor if state else plans.noticed(using, [definition], now)[task].first)
+    recurrence = definition.check(state.anchor if state else plans.changes(using, [definition], now)[task].first)
     _on_schedule(definition, recurrence, at)
     if state is not None and state.water_mark is not None and at <= state.water_mark:
         return False

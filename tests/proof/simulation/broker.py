@@ -75,6 +75,7 @@ class Link:
     host: Host
     #: From how many messages on a call is a batch.
     batch: int
+    stopping: Callable[[], bool] = lambda: False
 
     def ready(self) -> bool:
         return not self.broker.away

@@ -20,6 +20,7 @@ from django.db import connection
 from onebeat.conf import Settings
 from onebeat.core import clock
 from onebeat.db import schema
+from onebeat.engine.assembly import Assembly
 from onebeat.engine.loop import Loop
 from onebeat.engine.stop import Stop
 from onebeat.engine.tick import Engine
@@ -135,7 +136,8 @@ class Scheduler(Host):
 
     def _boot(self) -> None:
         settings = self.world.settings
-        engine = Engine(Link(self.world.broker, self, settings.plain_below), settings, at=self._came_to)
+        link = Link(self.world.broker, self, settings.plain_below)
+        engine = Engine(Assembly(link, settings, at=self._came_to))
         if not self.world.whole:
             engine._housekeeping = Idle()  # type: ignore[assignment]
             engine._other_beat = Idle()  # type: ignore[assignment]

@@ -14,6 +14,7 @@ from typing import Any
 from django.conf import settings
 
 from onebeat.core.catchup import DEFAULT
+from onebeat.core.planning import State
 from onebeat.core.recurrence import Recurrence
 from onebeat.core.recurrence.celery_dialect import read_taken_over
 from onebeat.dispatch.celery import app
@@ -21,7 +22,6 @@ from onebeat.dispatch.celery.schedules import crontab_error
 from onebeat.models.instants import from_their_run, to_utc
 from onebeat.models.task_rules import JSON_FIELDS, SCHEDULES
 from onebeat.store.definitions import Definition
-from onebeat.store.task_states import State
 
 #: How far back it dates the last run of a task with a `start_time` that never ran, so that it starts at once.
 _LONG_AGO = timedelta(days=365 * 30)

@@ -16,6 +16,8 @@ from django.db.models import Count, Max
 
 from onebeat.conf import current
 from onebeat.core import nominal_times as rules
+from onebeat.core import planning
+from onebeat.core.planning import State
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock, transactions
 from onebeat.errors import Unschedulable
@@ -23,7 +25,6 @@ from onebeat.models import Beat, Change, Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import DatabaseNow, from_their_run, to_their_run, to_utc
 from onebeat.store import definitions, plans, task_states
 from onebeat.store.definitions import Definition
-from onebeat.store.task_states import State
 from onebeat.takeover.leave import dcb_semantics
 from onebeat.takeover.leave.dcb_semantics import Difference
 
@@ -122,7 +123,7 @@ def _batch(using: str, after: int, *, lock: bool = False) -> tuple[list[Task], i
         return [], None
     now = database_clock.now(using)
     found, planned = definitions.fetch(using, ids), task_states.read(using, ids)
-    since = plans.noticed(using, found.values(), now)
+    since = plans.changes(using, found.values(), now)
     changed = _changed(using, ids)
     sent, killed = _sent(using, ids), _killed(using, ids)
     unsent = Counter(_open(using, ids).values_list("task_id", flat=True))
@@ -131,7 +132,7 @@ def _batch(using: str, after: int, *, lock: bool = False) -> tuple[list[Task], i
         task = Task(key, one.name, one.enabled, unsent=unsent[key])
         try:
             state = planned.get(key)
-            after_all = plans.planned(one, state, since[key], now)
+            after_all = planning.planned(one, state, since[key], now)
             last = one.last_run_at and _instant(one.last_run_at, state, now)
             runs, newest = sent.get(key, (0, None))
             history = _History(last, one.total_run_count, runs, newest, killed[key])
