@@ -12,6 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.words import shown, span
+from onebeat.core.reasons import Reason
 from onebeat.models import Occurrence
 
 STATES = {
@@ -22,20 +23,20 @@ STATES = {
     "failed": _("failed"),
     "skipped": _("skipped"),
 }
-REASONS = {
-    "cancelled": _("cancelled"),
-    "coalesced": _("coalesced into a later run"),
-    "disabled": _("disabled"),
-    "edited": _("schedule edited"),
-    "elsewhere": _("another beat was at work"),
-    "expired": _("expired"),
-    "handed_back": _("handed back to another scheduler"),
-    "missed": _("missed"),
-    "overlap": _("an earlier run was still open"),
-    "paused": _("paused"),
-    "pruned": _("decided before"),
-    "quarantined": _("quarantined"),
-    "refused": _("could not be sent as it is"),
+REASONS: dict[str, object] = {
+    Reason.CANCELLED: _("cancelled"),
+    Reason.COALESCED: _("coalesced into a later run"),
+    Reason.DISABLED: _("disabled"),
+    Reason.EDITED: _("schedule edited"),
+    Reason.ELSEWHERE: _("another beat was at work"),
+    Reason.EXPIRED: _("expired"),
+    Reason.HANDED_BACK: _("handed back to another scheduler"),
+    Reason.MISSED: _("missed"),
+    Reason.OVERLAP: _("an earlier run was still open"),
+    Reason.PAUSED: _("paused"),
+    Reason.PRUNED: _("decided before"),
+    Reason.QUARANTINED: _("quarantined"),
+    Reason.REFUSED: _("could not be sent as it is"),
 }
 #: Each mark is told by its height and place as well as by its colour.
 _TALL, _LOW = (2, 18), (14, 6)

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta
 from typing import Literal
 
 from onebeat.core import nominal_times
+from onebeat.core.reasons import Reason
 from onebeat.core.recurrence import Recurrence
 
 Missed = Literal["latest", "skip", "all"]
@@ -21,12 +22,6 @@ Overlap = Literal["allow", "skip"]
 #: How many times of one task a single decision may send. The rest stays due, so that one task with a long backlog
 #: leaves room for the others in every batch.
 SEND_LIMIT = 100
-
-COALESCED = "coalesced"
-EXPIRED = "expired"
-MISSED = "missed"
-OVERLAP = "overlap"
-PAUSED = "paused"
 
 _TICK = timedelta(microseconds=1)
 
@@ -60,7 +55,7 @@ class Skip:
 
     first: datetime
     last: datetime
-    reason: str
+    reason: Reason
     into: datetime | None = None
     why: str = ""
 
@@ -92,7 +87,7 @@ class _Walk:
     send: list[datetime] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
 
-    def skip_before(self, end: datetime, reason: str, into: datetime | None = None, why: str = "") -> None:
+    def skip_before(self, end: datetime, reason: Reason, into: datetime | None = None, why: str = "") -> None:
         """Skip every undecided time strictly before `end`, as one range."""
         if self.at is None or self.at >= end:
             return
@@ -138,19 +133,19 @@ def decide(
     end = min(now, expires) if expires else now
     walk = _Walk(recurrence, due_at if expires is None or due_at <= expires else None, expires)
     if policy.paused_until is not None and policy.paused_until > due_at:
-        walk.skip_before(min(policy.paused_until, end + _TICK), PAUSED)
+        walk.skip_before(min(policy.paused_until, end + _TICK), Reason.PAUSED)
     if policy.grace is not None:
         grace = f"later than the grace of {policy.grace.total_seconds():g} s"
-        walk.skip_before(min(now - policy.grace, end + _TICK), MISSED, why=grace)
+        walk.skip_before(min(now - policy.grace, end + _TICK), Reason.MISSED, why=grace)
     missed_end = min(missed_before, end + _TICK)
     if walk.at is not None and walk.at < missed_end:
         if expires is not None and expires < now:
-            walk.skip_before(missed_end, EXPIRED)
+            walk.skip_before(missed_end, Reason.EXPIRED)
         elif policy.missed == "skip":
-            walk.skip_before(missed_end, MISSED)
+            walk.skip_before(missed_end, Reason.MISSED)
         elif policy.missed == "latest":
             newest = walk.newest_before(missed_end)
-            walk.skip_before(newest, COALESCED, into=newest)
+            walk.skip_before(newest, Reason.COALESCED, into=newest)
     one_at_a_time = policy.overlap == "skip"
     busy = running.due_at if one_at_a_time and running is not None and now < running.until else None
     while walk.at is not None and walk.at <= end and len(walk.send) < limit:
@@ -160,7 +155,7 @@ def decide(
             # Each leaves before the next nominal time, so of several only the newest may have to wait still.
             newest = walk.newest_before(end + _TICK)
             come = newest + wait(recurrence, newest, policy, key) <= now
-            walk.skip_before(newest + _TICK if come else newest, OVERLAP, into=busy)
+            walk.skip_before(newest + _TICK if come else newest, Reason.OVERLAP, into=busy)
             continue
         busy = walk.at if one_at_a_time else None
         walk.step()
@@ -187,22 +182,22 @@ def superseded(
     missed_before: datetime,
     expires: datetime | None = None,
     one_off: bool = False,
-) -> str | None:
+) -> Reason | None:
     """Why an occurrence that was claimed earlier and not sent should not be sent any more; None: it should.
 
     Asked again before anything is sent late or a second time: what was worth sending at its turn may have been
     overtaken.
     """
     if policy.paused_until is not None and policy.paused_until > now:
-        return PAUSED
+        return Reason.PAUSED
     if expires is not None and now > expires:
-        return EXPIRED
+        return Reason.EXPIRED
     if policy.grace is not None and now - due_at > policy.grace:
-        return MISSED
+        return Reason.MISSED
     if due_at < missed_before:
         if policy.missed == "skip":
-            return MISSED
+            return Reason.MISSED
         following = None if one_off else recurrence.after(due_at)
         if policy.missed == "latest" and following is not None and following <= now:
-            return COALESCED
+            return Reason.COALESCED
     return None

@@ -13,6 +13,7 @@ from typing import Generic, Protocol, TypeVar
 from onebeat.core import catchup, planning
 from onebeat.core.catchup import Decision, Policy, Running, Skip
 from onebeat.core.planning import State, Task
+from onebeat.core.reasons import Reason
 from onebeat.core.recurrence import Recurrence
 
 T = TypeVar("T", bound=Task)
@@ -20,8 +21,6 @@ T = TypeVar("T", bound=Task)
 _FOREVER = datetime.max.replace(tzinfo=UTC)
 #: A task makes up for missed times no faster than one in so long.
 _PACE = timedelta(seconds=1) / catchup.SEND_LIMIT
-#: The reason of a time that cannot be sent because it may have been sent before.
-PRUNED = "pruned"
 
 
 class GlobalPause(Protocol):
@@ -88,7 +87,7 @@ class ClaimContext:
         if mark is None or pruned is None or not any(due_at <= mark for due_at in decision.send):
             return decision
         again = [due_at for due_at in decision.send if due_at <= min(mark, pruned)]
-        skips = [Skip(due_at, due_at, PRUNED, why="decided before; the record has been pruned") for due_at in again]
+        skips = [Skip(due_at, due_at, Reason.PRUNED) for due_at in again]
         return replace(
             decision,
             send=tuple(due_at for due_at in decision.send if due_at not in again),
@@ -159,7 +158,7 @@ def _decide_one(
         wake_at = context.now + len(decision.send) * _PACE
     claim.send += [(task, state, due_at) for due_at in decision.send]
     paused = context.pause_words(task) if decision.skips else ""
-    claim.skip += [(task, state, skip, paused if skip.reason == catchup.PAUSED else "") for skip in decision.skips]
+    claim.skip += [(task, state, skip, paused if skip.reason == Reason.PAUSED else "") for skip in decision.skips]
     claim.moved.append(after.moved(after.due_at, wake_at, mark))
     # One task's own limit is a rate: what is over it waits for the next tick. The claim's limit is not.
     cut = share < catchup.SEND_LIMIT and len(decision.send) == share

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from onebeat.core import clock
 from onebeat.core.backoff import retry_delay
+from onebeat.core.reasons import Reason
 from onebeat.dispatch.base import Accepted, Deferred, Failed, PublishResult, Refused, Unsent
 from onebeat.engine.assembly import Assembly
 from onebeat.engine.heartbeat import Heartbeat
@@ -151,7 +152,7 @@ class Publisher:
         self._heartbeat.failed += 1
         settling.refused(self._parts.using, batch.token, claimed.id, reason)
         events.skipped(
-            self._parts.using, claimed.task.id, claimed.task.name, claimed.due_at, "refused", reason,
+            self._parts.using, claimed.task.id, claimed.task.name, claimed.due_at, Reason.REFUSED, reason,
             run=claimed.run,
         )  # fmt: skip
         self._in_flight.settle(batch.token, [claimed])

@@ -14,6 +14,7 @@ from onebeat.core.catchup import wait
 from onebeat.core.claiming import ClaimContext
 from onebeat.core.describe import note
 from onebeat.core.planning import State
+from onebeat.core.reasons import Reason
 from onebeat.core.recurrence import Cron
 from onebeat.db import bulk_rows
 from onebeat.errors import Unschedulable
@@ -99,7 +100,7 @@ def _times(
             leaves_at = at + wait(recurrence, at, definition.policy, str(definition.id))
         except OverflowError:  # the last day of the calendar
             leaves_at = at
-        skipped = "paused" if paused is not None and paused > at else taken_out.get(at, "")
+        skipped = Reason.PAUSED if paused is not None and paused > at else taken_out.get(at, "")
         words = note(recurrence, at) if isinstance(recurrence, Cron) else ""
         yield Upcoming(definition.name, at, max(leaves_at, now), skipped, OVERDUE if leaves_at < now else words)
         at = None if definition.one_off else rules.following(recurrence, at, expires=definition.ends())
@@ -109,7 +110,7 @@ def _taken_out(using: str, tasks: list[int]) -> dict[int, dict[datetime, str]]:
     """The times ahead that somebody has taken out, with the reason."""
     found: dict[int, dict[datetime, str]] = {}
     decided = Occurrence.objects.using(using).filter(
-        task_id__in=tasks, run=0, state=Occurrence.State.SKIPPED, reason="cancelled"
+        task_id__in=tasks, run=0, state=Occurrence.State.SKIPPED, reason=Reason.CANCELLED
     )
     for key, due_at, reason in decided.values_list("task_id", "due_at", "reason"):
         found.setdefault(key, {})[due_at] = reason

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from onebeat.core.catchup import COALESCED, MISSED
+from onebeat.core.reasons import Reason
 from onebeat.models import Beat, Occurrence, Outage
 from onebeat.store import outages
 
@@ -73,10 +73,10 @@ def of_row(using: str, row: Occurrence, instant: datetime, now: datetime) -> Ver
         case "coalesced":
             named = f"the one of {into}" if into else "a later one"
             return Verdict(
-                COALESCED, f"{what} was missed and had no run of its own, {named} stands for it{because}.", facts
+                Reason.COALESCED, f"{what} was missed and had no run of its own, {named} stands for it{because}.", facts
             )
         case "missed":
-            return Verdict(MISSED, f"{what} was missed and not made up for{detail}{because}.", facts)
+            return Verdict(Reason.MISSED, f"{what} was missed and not made up for{detail}{because}.", facts)
         case "expired":
             why = "was missed, and the task had ended before it could be made up for"
             return Verdict("skipped", f"{what} {why}{because}.", facts)
@@ -87,17 +87,7 @@ def of_row(using: str, row: Occurrence, instant: datetime, now: datetime) -> Ver
         case "paused":
             said = row.detail or "the task was paused"
             return Verdict("skipped", f"{what} was skipped: {said}.", facts)
-    words = {
-        "quarantined": "the task was quarantined",
-        "edited": "the task was edited before it was sent",
-        "disabled": "the task was disabled",
-        "cancelled": "it was cancelled",
-        "handed_back": "the task was handed back to another scheduler",
-        "elsewhere": "another beat was at work",
-        "refused": "it could not be sent as it is",
-        "pruned": "this time had been decided before, and its record was pruned",
-    }
-    why = words.get(row.reason, row.reason)
+    why = Reason.sentence_of(row.reason)
     return Verdict("skipped", f"{what} was skipped: {why}{'' if row.reason == 'pruned' else detail}.", facts)
 
 

@@ -6,6 +6,7 @@ import uuid
 from datetime import datetime
 
 from onebeat import signals
+from onebeat.core.reasons import Reason
 from onebeat.models import Occurrence, PeriodicTask
 from onebeat.store import counters
 
@@ -23,7 +24,7 @@ def skipped(
     task: int,
     name: str,
     due_at: datetime,
-    reason: str,
+    reason: Reason,
     detail: str,
     *,
     run: int = 0,

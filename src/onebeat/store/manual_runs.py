@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from onebeat.core import identity
+from onebeat.core.reasons import Reason
 from onebeat.db import bulk_rows, upserts
 from onebeat.errors import Unschedulable
 from onebeat.models import Occurrence
@@ -56,15 +57,15 @@ def ask(using: str, task: int, name: str, uid: int, due_at: datetime, now: datet
         number += 1
 
 
-def refusal(definition: Definition | None) -> tuple[str, str] | None:
+def refusal(definition: Definition | None) -> tuple[Reason, str] | None:
     """Why a run that was asked for cannot be sent, as (reason, detail); None: it is sent."""
     if definition is None:
-        return "cancelled", "the task is gone"
+        return Reason.CANCELLED, "the task is gone"
     try:
         if definition.broken:
             raise Unschedulable(definition.broken)
         definition.arguments()
         definition.more_options()
     except Unschedulable as bad:
-        return "quarantined", str(bad)
+        return Reason.QUARANTINED, str(bad)
     return None

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from onebeat.core import identity
-from onebeat.core.catchup import OVERLAP, Skip
+from onebeat.core.catchup import Skip
+from onebeat.core.reasons import Reason
 from onebeat.db import upserts, utc_columns
 from onebeat.db.reads import among, prepared
 from onebeat.models import Fact, Occurrence
@@ -42,8 +43,7 @@ _UNIQUE = ("task_uid", "due_at", "run")
 _OWN = {name: _COLUMNS[name] for name in ("task_id", "task_uid", "task_name", "due_at", "celery_task_id")}
 _ALIKE = [name for name in _COLUMNS if name not in _OWN]
 _NAMESPACE = "namespace"
-#: Reasons that a later change can take back: the time is planned again and has not been sent.
-TAKEN_BACK = ("edited", "disabled", "quarantined", "handed_back")
+_NOT_FINAL = [reason for reason in Reason if not reason.final]
 #: An occurrence in one of these states is not finished, as far as anybody has said.
 OPEN = (Occurrence.State.CLAIMED, Occurrence.State.SENT, Occurrence.State.STARTED)
 
@@ -145,7 +145,7 @@ def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: Any) -
     """Claim times that were skipped because of a change which has been taken back since. Returns how many there
     were.
     """
-    rows = Occurrence.objects.using(using).filter(run=0, state=Occurrence.State.SKIPPED, reason__in=TAKEN_BACK)
+    rows = Occurrence.objects.using(using).filter(run=0, state=Occurrence.State.SKIPPED, reason__in=_NOT_FINAL)
     near = rows.filter(task_uid__in={uid for uid, _ in keys}, due_at__in={due_at for _, due_at in keys})
     done = 0
     for pk, uid, due_at, reason in near.values_list("pk", "task_uid", "due_at", "reason"):
@@ -182,7 +182,7 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
         first, last = one.skip.first, one.skip.last
         detail = one.detail or one.skip.why
         if one.skip.into and not detail:
-            detail = f"{'with' if one.skip.reason == OVERLAP else 'into'} {one.skip.into.isoformat()}"
+            detail = f"{'with' if one.skip.reason == Reason.OVERLAP else 'into'} {one.skip.into.isoformat()}"
         rows.append(
             (*(one.task.id, one.task_uid, one.task.name, first, 0, last if last > first else None),
              *(Occurrence.State.SKIPPED.value, one.skip.reason, detail, one.skip.into),

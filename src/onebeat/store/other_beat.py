@@ -20,6 +20,7 @@ from django.db import IntegrityError
 from onebeat.core import nominal_times as rules
 from onebeat.core import planning
 from onebeat.core.catchup import Skip
+from onebeat.core.reasons import Reason
 from onebeat.db import transactions
 from onebeat.errors import Unschedulable
 from onebeat.models import Beat, Fact, IntervalSchedule, PeriodicTask, TaskState
@@ -45,7 +46,6 @@ _COUNTS = timedelta(seconds=60)
 _ASK = timedelta(seconds=2)
 #: What no bait was taken for is no reason to lay another one soon.
 _REST = timedelta(minutes=10)
-REASON = "elsewhere"
 #: Of so many tasks a scheduler remembers what it wrote.
 _REMEMBERED = 20_000
 _BATCH = 500
@@ -219,7 +219,9 @@ def leave_out(using: str, now: datetime) -> None:
                 ends = one.ends()
                 following = None if one.one_off or (ends and following and following > ends) else following
                 skips.append(
-                    occurrences.Skipped(one, state.uid, Skip(state.due_at, newest, REASON), "another beat was at work")
+                    occurrences.Skipped(
+                        one, state.uid, Skip(state.due_at, newest, Reason.ELSEWHERE), "another beat was at work"
+                    )
                 )
                 after_all = planning.waiting(state, one, recurrence, following, now)
                 moved.append(replace(after_all, water_mark=newest))

@@ -16,6 +16,7 @@ from django.db import connections, models
 from onebeat.core import nominal_times, planning
 from onebeat.core.catchup import Skip
 from onebeat.core.planning import Changed, State
+from onebeat.core.reasons import Reason
 from onebeat.db import database_clock, transactions, upserts
 from onebeat.models import Change, PeriodicTask, PeriodicTasks, change_hints
 from onebeat.models.instants import from_utc
@@ -102,7 +103,7 @@ def forget(using: str, gone: Iterable[State], now: datetime) -> None:
         last_due_at = state.due_at if state.one_off else now
         task = definitions.gone(state.task, state.task_name)
         skips.append(
-            occurrences.Skipped(task, state.uid, Skip(state.due_at, last_due_at, "cancelled"), "the task is gone")
+            occurrences.Skipped(task, state.uid, Skip(state.due_at, last_due_at, Reason.CANCELLED), "the task is gone")
         )
     occurrences.skip(using, skips, now)
     task_states.delete(using, [state.task for state in gone])
@@ -122,7 +123,7 @@ def again(
         # A time after the change belongs to the new definition alone: a record of it would stand in that one's way.
         if state.due_at and state.due_at <= last and after.due_at != state.due_at:
             off = not definition.enabled or changed_at[state.task].enabled_again
-            reason = (after.quarantine and "quarantined") or ("disabled" if off else "edited")
+            reason = Reason.QUARANTINED if after.quarantine else Reason.DISABLED if off else Reason.EDITED
             last_due_at = state.due_at if state.one_off else last
             dropped.append(
                 occurrences.Skipped(definition, state.uid, Skip(state.due_at, last_due_at, reason), after.quarantine)
@@ -155,7 +156,7 @@ def _slept(
     if first is None or first > until or (after.due_at is not None and first >= after.due_at):
         return []
     last = nominal_times.newest(recurrence, first, until)[0]
-    return [occurrences.Skipped(definition, before.uid, Skip(first, last, "quarantined"), before.quarantine)]
+    return [occurrences.Skipped(definition, before.uid, Skip(first, last, Reason.QUARANTINED), before.quarantine)]
 
 
 def changes(using: str, found: Iterable[Definition], now: datetime) -> dict[int, Changed]:

@@ -11,6 +11,7 @@ from django.db.models.functions import Least
 from onebeat.core import catchup, planning
 from onebeat.core.claiming import ClaimContext
 from onebeat.core.planning import State
+from onebeat.core.reasons import Reason
 from onebeat.db import database_clock, transactions
 from onebeat.db.reads import among
 from onebeat.errors import Unschedulable
@@ -48,7 +49,7 @@ def reclaim(using: str, terms: Terms) -> Batch:
                 definition = None
             verdict = manual_runs.refusal(definition) if row.run else _settled(definition, state, row, context)
             if verdict or definition is None:
-                _skip(using, row, *(verdict or ("cancelled", "the task that it was claimed for is gone")))
+                _skip(using, row, *(verdict or (Reason.CANCELLED, "the task that it was claimed for is gone")))
                 continue
             keep.append(row.pk)
             batch.occurrences.append(
@@ -84,16 +85,16 @@ def _same_task(row: Occurrence, definition: Definition, state: State | None) -> 
 
 def _settled(
     definition: Definition | None, state: State | None, row: Occurrence, context: ClaimContext
-) -> tuple[str, str] | None:
+) -> tuple[Reason, str] | None:
     """Why a lost occurrence is not sent any more, as (reason, detail); None: it is sent."""
     if definition is None:
-        return "cancelled", "the task that it was claimed for is gone"
+        return Reason.CANCELLED, "the task that it was claimed for is gone"
     if not definition.enabled:
-        return "disabled", ""
+        return Reason.DISABLED, ""
     try:
         recurrence = definition.check(state.anchor if state else row.due_at)
     except Unschedulable as bad:
-        return "quarantined", str(bad)
+        return Reason.QUARANTINED, str(bad)
     reason = catchup.superseded(
         recurrence,
         row.due_at,
@@ -105,13 +106,13 @@ def _settled(
     )
     # The later ones have waited for the run that was open: it is the one that is sent.
     awaited = definition.policy.overlap == "skip" and state is not None and state.open_occurrence == row.pk
-    if reason == catchup.COALESCED and (awaited or not _followed(state, row.due_at, context.now)):
+    if reason == Reason.COALESCED and (awaited or not _followed(state, row.due_at, context.now)):
         reason = None
     if reason is None and state is not None and state.open_occurrence != row.pk:
         running = context.running(definition, state)
         if running is not None and running.due_at > row.due_at:
-            return catchup.OVERLAP, f"with {running.due_at.isoformat()}"
-    if reason == catchup.PAUSED:
+            return Reason.OVERLAP, f"with {running.due_at.isoformat()}"
+    if reason == Reason.PAUSED:
         return reason, context.pause_words(definition)
     return (reason, "decided again after its scheduler was lost") if reason else None
 
@@ -124,7 +125,7 @@ def _followed(state: State | None, due_at: datetime, now: datetime) -> bool:
     return bool((state.water_mark and state.water_mark > due_at) or (state.due_at and state.due_at <= now))
 
 
-def _skip(using: str, row: Occurrence, reason: str, detail: str) -> None:
+def _skip(using: str, row: Occurrence, reason: Reason, detail: str) -> None:
     Occurrence.objects.using(using).filter(pk=row.pk).update(
         state=Occurrence.State.SKIPPED, reason=reason, detail=detail, claim_token=None, lease_until=None
     )

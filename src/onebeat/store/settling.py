@@ -10,6 +10,7 @@ from django.db import connections, models
 from django.db.models import F
 
 from onebeat import signals
+from onebeat.core.reasons import Reason
 from onebeat.db import database_clock
 from onebeat.db.reads import among, among_sql
 from onebeat.models import Occurrence
@@ -49,7 +50,7 @@ def emit_sent(using: str, those: Collection[Claimed]) -> None:
 def refused(using: str, token: int, pk: int, detail: str) -> None:
     """Record that an occurrence cannot be sent as it is, and why."""
     _held(using, token, [pk]).update(
-        state=Occurrence.State.SKIPPED, reason="refused", detail=detail, claim_token=None, lease_until=None
+        state=Occurrence.State.SKIPPED, reason=Reason.REFUSED, detail=detail, claim_token=None, lease_until=None
     )
 
 

@@ -129,7 +129,7 @@ def cancel(key: str, why: str = "", *, by: object = None, using: str | None = No
         who = who_is(by)
         detail = ": ".join(filter(None, [f"cancelled by {who}" if who else "cancelled", why]))
         done = once_changes.cancel(alias, found, detail, now)
-        if done and found.state != once_changes.CANCELLED:
+        if done and found.state != "cancelled":
             records.record(alias, "cancel", {found.task.pk: key}, who, why, found.at.isoformat(), now)
         return done
 

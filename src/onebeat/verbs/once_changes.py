@@ -13,6 +13,7 @@ from typing import Literal, cast
 
 from onebeat.core import catchup
 from onebeat.core.planning import State
+from onebeat.core.reasons import Reason
 from onebeat.db import bulk_rows, transactions
 from onebeat.errors import InvalidArgument
 from onebeat.models import ClockedSchedule, Occurrence, PeriodicTask
@@ -38,7 +39,6 @@ OnceState = Literal[
     "finished",
 ]
 
-CANCELLED = "cancelled"
 #: Of these the one run is still to come, or can be asked for anew.
 _OPEN = ("waiting", "skipped", "cancelled", "disabled", "quarantined")
 _CLOCKED, _TIME = COPIED.index("clocked"), COPIED.index("clocked_time")
@@ -84,9 +84,9 @@ def move(using: str, found: Found, at: datetime) -> bool:
         return False
     ((schedule, _),) = once_rows.clocked(using, [at]).values()
     # That it was taken back at this instant once is no verdict on the run that is asked for now.
-    before = Occurrence.objects.using(using).filter(task_id=found.task.pk, due_at=at, run=0, reason=CANCELLED)
+    before = Occurrence.objects.using(using).filter(task_id=found.task.pk, due_at=at, run=0, reason=Reason.CANCELLED)
     for key in before.values_list("pk", flat=True):  # by its key: MySQL would lock the gap if there is none
-        Occurrence.objects.using(using).filter(pk=key).update(reason="edited")
+        Occurrence.objects.using(using).filter(pk=key).update(reason=Reason.EDITED)
     PeriodicTask.objects.using(using).filter(pk=found.task.pk).update(clocked=schedule, enabled=True)
     return True
 
@@ -98,7 +98,7 @@ def cancel(using: str, found: Found, detail: str, now: datetime) -> bool:
     if found.state not in ("waiting", "quarantined"):
         return False
     named = definitions.gone(found.task.pk, found.task.name)  # an old snapshot may not show the task
-    skip = catchup.Skip(found.at, found.at, CANCELLED)
+    skip = catchup.Skip(found.at, found.at, Reason.CANCELLED)
     occurrences.skip(
         using, [occurrences.Skipped(named, found.uid or plans.uid(using, found.task.pk, now), skip, detail)], now
     )
@@ -133,10 +133,10 @@ def _state(task: PeriodicTask, plan: State | None, at: datetime, recorded: str, 
     """`plan` is the one that was made for this instant, if it was made already."""
     if plan is not None and plan.water_mark is not None and plan.water_mark >= at:
         if recorded == Occurrence.State.SKIPPED:
-            return "cancelled" if reason == CANCELLED else "skipped"
+            return "cancelled" if reason == Reason.CANCELLED else "skipped"
         return cast(OnceState, recorded) if recorded else "finished"
     if not task.enabled:
-        return "cancelled" if reason == CANCELLED else "disabled"
+        return "cancelled" if reason == Reason.CANCELLED else "disabled"
     return "quarantined" if plan is not None and plan.quarantine else "waiting"
 
 

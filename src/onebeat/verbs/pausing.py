@@ -12,6 +12,7 @@ from django.db.models.functions import Coalesce
 
 from onebeat.core import catchup, planning
 from onebeat.core.planning import State
+from onebeat.core.reasons import Reason
 from onebeat.db import bulk_rows, database_clock
 from onebeat.errors import InvalidArgument
 from onebeat.models import Occurrence, TaskOptions, TaskState
@@ -192,7 +193,7 @@ def _catch_up(
 
 def _skipped(using: str) -> models.QuerySet[Any, Any]:
     """The times that a pause has skipped, with the `last` of each range."""
-    skipped = Occurrence.objects.using(using).filter(run=0, state=Occurrence.State.SKIPPED, reason=catchup.PAUSED)
+    skipped = Occurrence.objects.using(using).filter(run=0, state=Occurrence.State.SKIPPED, reason=Reason.PAUSED)
     return skipped.annotate(last=Coalesce("last_due_at", "due_at"))
 
 

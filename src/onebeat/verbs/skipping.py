@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from onebeat.core import catchup
 from onebeat.core import nominal_times as rules
+from onebeat.core.reasons import Reason
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock
 from onebeat.errors import NoSuchTime, Unschedulable
@@ -54,7 +55,7 @@ def _skip(using: str, task: int, at: datetime, why: str, by: str, now: datetime)
         return False
     detail = ": ".join(filter(None, [f"skipped{f' by {by}' if by else ''}", why]))
     uid = state.uid if state else plans.uid(using, task, now)
-    occurrences.skip(using, [occurrences.Skipped(definition, uid, catchup.Skip(at, at, "cancelled"), detail)], now)
+    occurrences.skip(using, [occurrences.Skipped(definition, uid, catchup.Skip(at, at, Reason.CANCELLED), detail)], now)
     return True
 
 

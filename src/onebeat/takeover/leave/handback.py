@@ -18,6 +18,7 @@ from onebeat.conf import current
 from onebeat.core import nominal_times as rules
 from onebeat.core import planning
 from onebeat.core.planning import State
+from onebeat.core.reasons import Reason
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock, transactions
 from onebeat.errors import Unschedulable
@@ -34,7 +35,6 @@ _MANY = 2**31 - 1
 #: A scheduler that was killed had written the runs of everything but its last seconds; longer, where somebody held the
 #: rows.
 _UNWRITTEN = timedelta(hours=1)
-REASON = "handed_back"
 
 
 @dataclass(slots=True)
@@ -81,7 +81,7 @@ def give_back(using: str, *, disable: bool) -> Iterator[list[Task]]:
             for rows, left in ((_open(using, ids), "to django-celery-beat"), (_asked(using, ids), "unsent")):
                 rows.update(
                     state=Occurrence.State.SKIPPED,
-                    reason=REASON,
+                    reason=Reason.HANDED_BACK,
                     detail=f"left {left}",
                     claim_token=None,
                     lease_until=None,
