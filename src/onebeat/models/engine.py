@@ -76,6 +76,7 @@ class TaskState(models.Model):
         return f"task {self.task_id}, due {self.due_at}"
 
 
+@fields.quiet
 class Occurrence(models.Model):
     """One nominal time of one task, and what became of it: the ledger."""
 
@@ -104,7 +105,7 @@ class Occurrence(models.Model):
     run = models.IntegerField(default=0)
     #: Of a skipped range: its last nominal time. None for a single one.
     last_due_at = UTCDateTimeField(null=True)
-    state = fields.CharField(max_length=10, choices=State.choices)
+    state = models.CharField(max_length=10, choices=State.choices)
     reason = models.CharField(max_length=20, default="", blank=True)
     detail = models.TextField(default="", blank=True)
     #: Of a skipped one: the nominal time that stands for it (coalesced), or that was still running (overlap).
@@ -177,6 +178,7 @@ class Occurrence(models.Model):
         return ended - began if isinstance(began, datetime) and isinstance(ended, datetime) else None
 
 
+@fields.quiet
 class Change(models.Model):
     """A hint that something a person edits has changed, inserted in their transaction and deleted by the engine.
 
@@ -191,7 +193,7 @@ class Change(models.Model):
         CLOCKED = "clocked"
 
     id = models.BigAutoField(primary_key=True)
-    kind = fields.CharField(max_length=8, choices=Kind.choices)
+    kind = models.CharField(max_length=8, choices=Kind.choices)
     #: The primary key of the changed row.
     ref = models.BigIntegerField()
     #: When, by the database's clock.
@@ -254,6 +256,7 @@ class Fact(models.Model):
         return f"{self.name} = {self.value}"
 
 
+@fields.quiet
 class Outage(models.Model):
     """A stretch in which no scheduler was able to send. Written when it is over, by whoever is able first."""
 
@@ -263,7 +266,7 @@ class Outage(models.Model):
         DATABASE = "database", "the schedulers were at work and could not reach the database"
 
     id = models.BigAutoField(primary_key=True)
-    kind = fields.CharField(max_length=10, choices=Kind.choices)
+    kind = models.CharField(max_length=10, choices=Kind.choices)
     #: The last time that some scheduler said it was able to send: true to a few seconds.
     began_at = UTCDateTimeField()
     ended_at = UTCDateTimeField()

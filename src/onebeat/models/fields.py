@@ -1,21 +1,20 @@
-"""The fields of the people's tables: quiet in migrations, and one spelling for each value.
+"""The fields of the people's tables: quiet in migrations, and one canonical value for each meaning.
 
-Migrations describe the database alone. So each field here deconstructs to a plain Django field without what
-the database never sees (texts, choices, validators, what Django does on delete); a change in those never asks
-for a migration.
+Migrations describe the database alone. So a field here deconstructs to a plain Django field without what the database
+never sees (texts, choices, validators, what Django does on delete); a change in those never asks for a migration.
 
-A value has one spelling on its way into a row or a lookup. Without that, uniqueness by value would hold for
-texts and not for what they mean.
+A value becomes canonical on its way into a row or a lookup. Without that, uniqueness by value would hold for texts and
+not for what they mean.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, tzinfo
 from decimal import ROUND_HALF_EVEN, Decimal
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
@@ -31,70 +30,59 @@ from onebeat.core.recurrence import canonical_field, zone
 from onebeat.db.schema import LABEL
 from onebeat.errors import InvalidSchedule
 
-__all__ = [
-    "BooleanField",
-    "CharField",
-    "ClockField",
-    "CoordinateField",
-    "CronField",
-    "DateTimeField",
-    "DecimalField",
-    "ForeignKey",
-    "IntegerField",
-    "OneToOneField",
-    "PositiveIntegerField",
-    "SmallIntegerField",
-    "TextField",
-    "WholeField",
-    "WordField",
-    "ZoneField",
-    "default_zone",
-]
+M = TypeVar("M", bound=models.Model)
+#: What `Field.deconstruct` gives: the attribute's name, the class's path, and the arguments to make the field with.
+Deconstructed = tuple[str, str, Sequence[Any], dict[str, Any]]
 
 #: What the database never sees.
 UNSEEN = ("help_text", "verbose_name", "choices", "validators")
 
-if TYPE_CHECKING:
-    # To the type checker they are Django's own fields, so that null=True and foreign keys are understood.
-    from django.db.models import (
-        BooleanField,
-        CharField,
-        DateTimeField,
-        DecimalField,
-        ForeignKey,
-        IntegerField,
-        OneToOneField,
-        PositiveIntegerField,
-        SmallIntegerField,
-        TextField,
-    )
 
-    AnyField = models.Field[Any, Any]
-    CronText = CharField[str | int | Iterable[int | str], str]
-    JSONText = TextField[Any, str]
-    WholeNumber = IntegerField[float | str, int]
-    WordText = CharField[str, str]
-    Coordinate = DecimalField[Decimal | float | str, Decimal]
-    ClockTime = DateTimeField[datetime | str, datetime]
+def quiet(model: type[M]) -> type[M]:
+    """A class decorator: migrations see the model's fields without what the database never sees.
+
+    The fields stay of Django's own classes, since libraries that make objects look a field up by exactly that.
+    """
+    for field in model._meta.local_fields:
+        if field.auto_created:
+            continue
+        field.deconstruct = partial(_deconstructed, field.deconstruct)  # type: ignore[method-assign]
+    return model
+
+
+def _deconstructed(full: Callable[[], Deconstructed]) -> Deconstructed:
+    name, path, args, kwargs = full()
+    kwargs = {key: value for key, value in kwargs.items() if key not in UNSEEN}
+    if "on_delete" in kwargs and kwargs["on_delete"].__module__ != models.CASCADE.__module__:  # ours
+        kwargs["on_delete"] = models.CASCADE
+    return name, path, args, kwargs
+
+
+if TYPE_CHECKING:
+    CronText = models.CharField[str | int | Iterable[int | str], str]
+    JSONText = models.TextField[Any, str]
+    WholeNumber = models.IntegerField[float | str, int]
+    Word = models.CharField[str, str]
+    Degrees = models.DecimalField[Decimal | float | str, Decimal]
+    ClockTime = models.DateTimeField[datetime | str, datetime]
     ZoneName = models.Field[tzinfo | str, ZoneInfo]
 else:
-    AnyField = object
-
-
-class Quiet(AnyField):
-    """Mixed into a field: to migrations it is the plain Django field of the same column."""
-
-    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        """As Django's, naming Django's class and leaving out what the database never sees."""
-        name, _, args, kwargs = super().deconstruct()
-        kwargs = {key: value for key, value in kwargs.items() if key not in UNSEEN}
-        if "on_delete" in kwargs:
-            kwargs["on_delete"] = models.CASCADE
-        return name, f"django.db.models.{self.get_internal_type()}", args, kwargs
+    CronText = Word = models.CharField
+    JSONText, WholeNumber, Degrees = models.TextField, models.IntegerField, models.DecimalField
+    ClockTime, ZoneName = models.DateTimeField, models.Field
 
 
 class Canonical:
-    """Mixed into a field: what `to_python` makes of a value is stored, looked up and left on the instance."""
+    """Mixed into a field: what `to_python` makes of a value is stored, looked up and left on the instance.
+
+    To those who ask for its class it is Django's own of the same column, which it can stand in for everywhere:
+    migrations name that one, and libraries that make objects or serializers find it in their tables.
+    """
+
+    @property  # type: ignore[misc]
+    def __class__(self: Any) -> type:
+        kind: type = getattr(models, self.get_internal_type())
+        return kind
 
     def pre_save(self: Any, model_instance: models.Model, add: bool) -> Any:
         """The value to store, which the instance then has too. Raises ValidationError as `to_python` does."""
@@ -104,24 +92,6 @@ class Canonical:
         value = self.to_python(value)
         setattr(model_instance, self.attname, value)
         return value
-
-
-if not TYPE_CHECKING:
-
-    def _quiet(kind):
-        return type(kind.__name__, (Quiet, kind), {"__module__": __name__, "__doc__": f"A quiet {kind.__name__}."})
-
-    BooleanField = _quiet(models.BooleanField)
-    CharField = CronText = WordText = _quiet(models.CharField)
-    DateTimeField = ClockTime = _quiet(models.DateTimeField)
-    DecimalField = Coordinate = _quiet(models.DecimalField)
-    ForeignKey = _quiet(models.ForeignKey)
-    OneToOneField = _quiet(models.OneToOneField)
-    IntegerField = WholeNumber = _quiet(models.IntegerField)
-    PositiveIntegerField = _quiet(models.PositiveIntegerField)
-    SmallIntegerField = _quiet(models.SmallIntegerField)
-    TextField = JSONText = _quiet(models.TextField)
-    ZoneName = _quiet(models.Field)
 
 
 def invalid(error: InvalidSchedule) -> ValidationError:
@@ -182,7 +152,7 @@ class WholeField(Canonical, WholeNumber):
         return number
 
 
-class WordField(Canonical, WordText):
+class WordField(Canonical, Word):
     """A word from a short list (`days`, `sunset`), in small letters and without space around it."""
 
     def to_python(self, value: Any) -> Any:
@@ -191,7 +161,7 @@ class WordField(Canonical, WordText):
         return value.strip().lower() if isinstance(value, str) else value
 
 
-class CoordinateField(Canonical, Coordinate):
+class CoordinateField(Canonical, Degrees):
     """Degrees with as many decimal places as the column has.
 
     PostgreSQL compares a finer number with the rounded one it stored and finds them different.
@@ -206,7 +176,7 @@ class CoordinateField(Canonical, Coordinate):
         return number if number else number.copy_abs()
 
 
-class ClockField(ClockTime):
+class ClockField(Canonical, ClockTime):
     """An instant. Equal instants are equal whatever zone they are written in, also when USE_TZ is off.
 
     With USE_TZ off, SQLite and MySQL refuse aware values; here they are stored as wall clock of TIME_ZONE,

@@ -47,6 +47,7 @@ class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
         return made
 
 
+@fields.quiet
 class TaskOptions(models.Model):
     """A task's policies and pause. At most one row for each task; no row means the defaults.
 
@@ -63,48 +64,48 @@ class TaskOptions(models.Model):
         ALLOW = "allow", "run beside an earlier one"
         SKIP = "skip", "no run while an earlier one is open"
 
-    task = fields.OneToOneField(
+    task = models.OneToOneField(
         "django_celery_beat.PeriodicTask",
         on_delete=if_there,
         primary_key=True,
         db_constraint=False,
         related_name="onebeat_options",
     )
-    missed = fields.CharField(
+    missed = models.CharField(
         max_length=10,
         choices=Missed.choices,
         default=Missed.LATEST,
         help_text="What happens to nominal times that no scheduler could send at their turn.",
     )
-    grace_seconds = fields.PositiveIntegerField(
+    grace_seconds = models.PositiveIntegerField(
         null=True,
         blank=True,
         help_text="Lateness in seconds beyond which a time is missed. Empty: however late, it is worth one run.",
     )
-    jitter_seconds = fields.PositiveIntegerField(
+    jitter_seconds = models.PositiveIntegerField(
         default=0, help_text="Spread the moment of sending over this many seconds after the nominal time."
     )
-    overlap = fields.CharField(
+    overlap = models.CharField(
         max_length=10,
         choices=Overlap.choices,
         default=Overlap.ALLOW,
         db_default="allow",
         help_text="What happens to a time whose turn comes while an earlier run is not finished. Needs worker signals.",
     )
-    overlap_limit_seconds = fields.PositiveIntegerField(
+    overlap_limit_seconds = models.PositiveIntegerField(
         default=3600,
         db_default=3600,
         help_text="A run that has not finished so many seconds after it was sent no longer stands in the way.",
     )
-    paused = fields.BooleanField(default=False, help_text="Send nothing until resumed, or until the instant below.")
+    paused = models.BooleanField(default=False, help_text="Send nothing until resumed, or until the instant below.")
     paused_until = UTCDateTimeField(null=True, blank=True)
-    paused_why = fields.TextField(blank=True, default="")
-    paused_by = fields.CharField(max_length=200, blank=True, default="")
+    paused_why = models.TextField(blank=True, default="")
+    paused_by = models.CharField(max_length=200, blank=True, default="")
     #: When the present pause began, by the database's clock: what `resume` may catch up.
     paused_at = UTCDateTimeField(null=True, blank=True, editable=False)
     #: Who made the task: "once", "code", "admin", or empty for anybody.
-    origin = fields.CharField(max_length=10, blank=True, default="", db_default="", editable=False)
-    tags = fields.CharField(
+    origin = models.CharField(max_length=10, blank=True, default="", db_default="", editable=False)
+    tags = models.CharField(
         max_length=500,
         blank=True,
         default="",
@@ -118,7 +119,7 @@ class TaskOptions(models.Model):
         help_text='More options of the message, a JSON object, for example {"time_limit": 60}.',
     )
     #: The row this task belongs to, as "app.model:key": deleting it deletes the task.
-    link = fields.CharField(max_length=255, blank=True, default="", db_default="", editable=False)
+    link = models.CharField(max_length=255, blank=True, default="", db_default="", editable=False)
 
     objects: ClassVar[models.Manager[TaskOptions]] = TaskOptionsQuerySet.as_manager()
 

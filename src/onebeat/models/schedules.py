@@ -54,6 +54,7 @@ SOLAR_SCHEDULES = [
 ]
 
 
+@fields.quiet
 class IntervalSchedule(ScheduleValue):
     """Every so many days, hours, minutes, seconds or microseconds of elapsed time."""
 
@@ -119,6 +120,7 @@ class IntervalSchedule(ScheduleValue):
         return str(_("every {count} {unit}").format(count=self.every, unit=self.get_period_display()).lower())
 
 
+@fields.quiet
 class CrontabSchedule(ScheduleValue):
     """The minutes of a zone's wall clock that match five crontab fields, all of them at once."""
 
@@ -235,6 +237,7 @@ class CrontabSchedule(ScheduleValue):
         return f"{' '.join(map(str, texts))} (m/h/dM/MY/d) {self.timezone}"
 
 
+@fields.quiet
 class SolarSchedule(ScheduleValue):
     """An event of the sun as seen from one place."""
 
@@ -280,6 +283,7 @@ class SolarSchedule(ScheduleValue):
         return f"{self.get_event_display()} ({self.latitude}, {self.longitude})"
 
 
+@fields.quiet
 class ClockedSchedule(ScheduleValue):
     """One instant."""
 

@@ -100,16 +100,17 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
     delete.queryset_only = True  # type: ignore[attr-defined]
 
 
+@fields.quiet
 class PeriodicTask(models.Model):
     """A Celery task, what to send to it, and the one schedule it runs on."""
 
-    name = fields.CharField(_("name"), max_length=200, unique=True, help_text=_("Unique, for people to read."))
-    task = fields.CharField(
+    name = models.CharField(_("name"), max_length=200, unique=True, help_text=_("Unique, for people to read."))
+    task = models.CharField(
         _("Celery task"),
         max_length=200,
         help_text=_("The registered name, for example shop.tasks.send_invoices."),
     )
-    interval = fields.ForeignKey(
+    interval = models.ForeignKey(
         IntervalSchedule,
         with_its_one_task,
         null=True,
@@ -117,7 +118,7 @@ class PeriodicTask(models.Model):
         verbose_name=_("interval"),
         help_text=ONE_KIND,
     )
-    crontab = fields.ForeignKey(
+    crontab = models.ForeignKey(
         CrontabSchedule,
         with_its_one_task,
         null=True,
@@ -125,7 +126,7 @@ class PeriodicTask(models.Model):
         verbose_name=_("crontab"),
         help_text=ONE_KIND,
     )
-    solar = fields.ForeignKey(
+    solar = models.ForeignKey(
         SolarSchedule,
         with_its_one_task,
         null=True,
@@ -133,7 +134,7 @@ class PeriodicTask(models.Model):
         verbose_name=_("solar event"),
         help_text=ONE_KIND,
     )
-    clocked = fields.ForeignKey(
+    clocked = models.ForeignKey(
         ClockedSchedule,
         with_its_one_task,
         null=True,
@@ -150,7 +151,7 @@ class PeriodicTask(models.Model):
         default="{}",
         help_text=_('A JSON object, for example {"full": true}.'),
     )
-    queue = fields.CharField(
+    queue = models.CharField(
         _("queue"),
         max_length=200,
         blank=True,
@@ -158,7 +159,7 @@ class PeriodicTask(models.Model):
         default=None,
         help_text=_("Empty: where Celery routes the task."),
     )
-    exchange = fields.CharField(
+    exchange = models.CharField(
         _("exchange"),
         max_length=200,
         blank=True,
@@ -166,7 +167,7 @@ class PeriodicTask(models.Model):
         default=None,
         help_text=_("AMQP exchange to publish to."),
     )
-    routing_key = fields.CharField(
+    routing_key = models.CharField(
         _("routing key"),
         max_length=200,
         blank=True,
@@ -180,7 +181,7 @@ class PeriodicTask(models.Model):
         default="{}",
         help_text=_("A JSON object, added to the message's headers."),
     )
-    priority = fields.PositiveIntegerField(
+    priority = models.PositiveIntegerField(
         _("priority"),
         blank=True,
         null=True,
@@ -188,28 +189,28 @@ class PeriodicTask(models.Model):
         validators=[MaxValueValidator(255)],
         help_text=_("0 to 255. Highest first on RabbitMQ, lowest first on Redis."),
     )
-    expires = fields.DateTimeField(
+    expires = models.DateTimeField(
         _("ends at"), blank=True, null=True, help_text=_("The task does not run after this time.")
     )
-    expire_seconds = fields.PositiveIntegerField(
+    expire_seconds = models.PositiveIntegerField(
         _("message expires after"),
         blank=True,
         null=True,
         help_text=_("Seconds a message may wait for a worker before it is dropped."),
     )
-    one_off = fields.BooleanField(_("one-off"), default=False, help_text=_("Run once, then disable the task."))
-    start_time = fields.DateTimeField(
+    one_off = models.BooleanField(_("one-off"), default=False, help_text=_("Run once, then disable the task."))
+    start_time = models.DateTimeField(
         _("starts at"), blank=True, null=True, help_text=_("The task does not run before this time.")
     )
-    enabled = fields.BooleanField(_("enabled"), default=True, help_text=_("A disabled task does not run."))
-    last_run_at = fields.DateTimeField(
+    enabled = models.BooleanField(_("enabled"), default=True, help_text=_("A disabled task does not run."))
+    last_run_at = models.DateTimeField(
         _("last run"), blank=True, null=True, editable=False, help_text=_("When the task was last sent.")
     )
-    total_run_count = fields.PositiveIntegerField(
+    total_run_count = models.PositiveIntegerField(
         _("runs"), default=0, editable=False, help_text=_("How many times the task was sent.")
     )
-    date_changed = fields.DateTimeField(_("last changed"), auto_now=True, help_text=_("When the row was last saved."))
-    description = fields.TextField(_("description"), blank=True, help_text=_("Notes for people."))
+    date_changed = models.DateTimeField(_("last changed"), auto_now=True, help_text=_("When the row was last saved."))
+    description = models.TextField(_("description"), blank=True, help_text=_("Notes for people."))
 
     objects = cast("models.Manager[PeriodicTask]", PeriodicTaskQuerySet.as_manager())
 
@@ -282,11 +283,12 @@ class PeriodicTask(models.Model):
         return tell(using, super().delete(using, keep_parents))
 
 
+@fields.quiet
 class PeriodicTasks(models.Model):
     """One row for those who watch it, as django-celery-beat did, to see that something changed."""
 
-    ident = fields.SmallIntegerField(default=1, primary_key=True, unique=True)
-    last_update = fields.DateTimeField()
+    ident = models.SmallIntegerField(default=1, primary_key=True, unique=True)
+    last_update = models.DateTimeField()
 
     class Meta:
         app_label = "django_celery_beat"
