@@ -8,7 +8,7 @@ import threading
 from typing import Any
 
 from celery import beat
-from django.db import DEFAULT_DB_ALIAS, Error, router
+from django.db import Error, router
 
 from onebeat.celery import cleanup, hooks
 from onebeat.conf import current
@@ -72,13 +72,14 @@ class Scheduler(beat.Scheduler):
         return f"    . poll -> {current().poll_interval:g}s"
 
     def _ensure_cleanup(self) -> None:
+        using = router.db_for_write(TaskState)
         try:
-            with lost_connections.django_errors(DEFAULT_DB_ALIAS):
+            with lost_connections.django_errors(using):
                 cleanup.ensure(self.app)
             self._cleans_up = True
         except Error as error:
             logger.error("the clean-up of results is not stored yet: %s", error)
-            lost_connections.drop_connection(DEFAULT_DB_ALIAS)
+            lost_connections.drop_connection(using)
         except Exception as error:  # the result backend's library is missing, or its URL is wrong
             logger.error("the clean-up of results is not stored: %r", error)
             self._cleans_up = True
@@ -89,7 +90,7 @@ class Scheduler(beat.Scheduler):
         if main and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
             signal.signal(signal.SIGTERM, _leave)
         using = router.db_for_write(TaskState)
-        dispatcher = hooks.dispatcher(self, current().plain_below)
+        dispatcher = hooks.dispatcher(self, current().plain_below, using)
         return new_loop(dispatcher, using, autosync.AtWork(using, self.declared_in_code).step)
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+import math
+from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
-from celery import current_app, schedules
+from celery import Celery, current_app, schedules
 from celery.beat import ScheduleEntry
+from django.db import router
 from kombu.utils.json import loads
 
 from onebeat.core import clock
@@ -15,12 +17,10 @@ from onebeat.core.recurrence import Cron, Recurrence
 from onebeat.dispatch.celery.schedules import NEVER_CHECK_TIMEOUT
 from onebeat.importing import celery_entries
 from onebeat.models import PeriodicTask
-from onebeat.models.instants import from_utc, to_utc
+from onebeat.models.instants import from_their_run, to_their_run, to_utc
 
 #: Seconds until a disabled task is looked at again.
 _DISABLED = 5.0
-#: Its published types say less than entries may hold.
-_ScheduleEntry: Any = ScheduleEntry
 
 
 class RuleSchedule(schedules.BaseSchedule):
@@ -49,13 +49,21 @@ class RuleSchedule(schedules.BaseSchedule):
         return hash(self.rule)
 
 
-class ModelEntry(_ScheduleEntry):  # type: ignore[misc]
+class ModelEntry(ScheduleEntry):
     """An entry made from a task's row. Asking it changes nothing; `save` writes the run state."""
 
+    name: str
+    app: Celery
+    schedule: schedules.BaseSchedule
+    args: list[object]  # type: ignore[assignment]
+    kwargs: dict[str, object]
+    options: dict[str, object]
+    #: As django-celery-beat writes it: in UTC where times are naive.
+    last_run_at: datetime
     model_schedules: ClassVar[tuple[tuple[Any, Any, str], ...]] = celery_entries.KINDS
     save_fields: ClassVar[list[str]] = ["last_run_at", "total_run_count", "no_changes"]
 
-    def __init__(self, model: Any, app: Any = None) -> None:
+    def __init__(self, model: Any, app: Celery | None = None) -> None:
         """Raises what a row that cannot be read raises."""
         self.app = app or current_app._get_current_object()  # type: ignore[attr-defined]
         self.model = model
@@ -66,48 +74,59 @@ class ModelEntry(_ScheduleEntry):  # type: ignore[misc]
         self.kwargs = loads(model.kwargs or "{}")
         self.options = _options(model)
         self.total_run_count = model.total_run_count
-        self.last_run_at = self._last_run_at()
+        self.last_run_at = model.last_run_at or self._before_first_run()
 
-    def _last_run_at(self) -> datetime:
+    def _before_first_run(self) -> datetime:
+        """What stands for the last run of a task that has not run yet."""
         model = self.model
-        if model.last_run_at:
-            return to_utc(model.last_run_at)
         if start := getattr(model, "start_time", None):
             # So that the first run is the first match at or after the start.
-            return to_utc(start) - getattr(self.schedule, "run_every", timedelta(0))
+            return to_their_run(to_utc(start) - getattr(self.schedule, "run_every", timedelta(0)))
         changed = getattr(model, "date_changed", None)
-        return to_utc(changed) if changed else self._default_now()
+        return to_their_run(to_utc(changed)) if changed else self._default_now()
 
-    def is_due(self) -> Any:
+    def is_due(self) -> schedules.schedstate:
         """`(is_due, seconds until it is worth asking again)`. Writes nothing."""
         model, now = self.model, clock.host_now()
         if not model.enabled:
             return schedules.schedstate(False, _DISABLED)
         start, end = getattr(model, "start_time", None), getattr(model, "expires", None)
         if start and to_utc(start) > now:
-            return schedules.schedstate(False, (to_utc(start) - now).total_seconds())
-        if (end and to_utc(end) < now) or (model.one_off and model.total_run_count > 0):
+            first = to_utc(model.due_start_time(UTC))
+            return schedules.schedstate(False, math.ceil((first - now).total_seconds()))
+        if (end and to_utc(end) <= now) or (model.one_off and model.total_run_count > 0):
             return schedules.schedstate(False, NEVER_CHECK_TIMEOUT)
-        return self.schedule.is_due(self.last_run_at)
+        return self.schedule.is_due(from_their_run(self.last_run_at))
 
     def default_now(self) -> datetime:
         """The present instant."""
-        return self._default_now()
+        return from_their_run(self._default_now())
 
     def _default_now(self) -> datetime:
-        return clock.host_now()
+        """The present instant as `last_run_at` takes it."""
+        return to_their_run(clock.host_now())
 
-    def __next__(self) -> ModelEntry:
-        self.model.last_run_at = from_utc(to_utc(self._default_now()))
+    def __next__(self) -> ModelEntry:  # type: ignore[override]
+        self.model.last_run_at = self._default_now()
         self.model.total_run_count += 1
         self.model.no_changes = True
         return self.__class__(self.model, app=self.app)
 
-    next = __next__
+    next = __next__  # type: ignore[assignment]
+
+    def continue_from(self, other: ModelEntry) -> None:
+        """Take over the run state of another entry of the same task, which the database does not have yet."""
+        self.model.last_run_at = self.last_run_at = other.model.last_run_at
+        self.model.total_run_count = self.total_run_count = other.model.total_run_count
+        self.model.no_changes = True
 
     def save(self) -> None:
         """Write the run state into the row as it is now; a one-off that has run is disabled."""
-        row = type(self.model)._default_manager.get(pk=self.model.pk)
+        if self.model.last_run_at is None:
+            self.model.last_run_at = self.last_run_at
+        self.last_run_at, self.total_run_count = self.model.last_run_at, self.model.total_run_count
+        kind = type(self.model)
+        row = kind._default_manager.using(router.db_for_write(kind)).get(pk=self.model.pk)
         for name in self.save_fields:
             setattr(row, name, getattr(self.model, name, None))
         written = list(self.save_fields)
@@ -118,8 +137,9 @@ class ModelEntry(_ScheduleEntry):  # type: ignore[misc]
         row.save(update_fields={field.name for field in row._meta.concrete_fields} & set(written))
 
     def _disable(self, model: Any) -> None:
+        """Switch a task off. Subclasses call it while they are being made, too."""
         model.no_changes = True
-        model.enabled = self.model.enabled = False
+        model.enabled = False
         model.save()
 
     @classmethod

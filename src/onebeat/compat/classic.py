@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import heapq
 import logging
-from collections.abc import Callable
-from datetime import timedelta
+import math
+from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 from celery import beat
 from django.core.exceptions import ObjectDoesNotExist
-from django.db import DEFAULT_DB_ALIAS, Error
+from django.db import Error, models, router
 
 from onebeat.celery.entries import ModelEntry
 from onebeat.core import clock
@@ -31,44 +32,56 @@ SCHEDULE_SYNC_MAX_INTERVAL = 300
 _REPORT = 2.0
 
 
-#: Its published types leave out what subclasses use.
-_Scheduler: Any = beat.Scheduler
+class Changes(Protocol):
+    """What `DatabaseScheduler.Changes` has to have."""
+
+    @classmethod
+    def last_change(cls) -> datetime | None:
+        """When something changed last; None if nothing ever did."""
 
 
-class ClassicScheduler(_Scheduler):  # type: ignore[misc]
+class ClassicScheduler(beat.Scheduler):
     """The parts that schedulers written for django-celery-beat replace."""
 
-    Entry: Any = ModelEntry
-    Model: Any = PeriodicTask
-    Changes: Any = PeriodicTasks
+    Entry: type[ModelEntry] = ModelEntry
+    Model: type[models.Model] = PeriodicTask
+    Changes: type[Changes] = PeriodicTasks
 
-    sync_every = 3 * 60
-
-    _schedule: dict[str, Any] | None = None
-    _last_timestamp: Any = None
-    #: Nothing here asks for it; subclasses that bring their own `schedule` do.
+    _heap: list[beat.event_t] | None
+    _when: Callable[[beat.ScheduleEntry, float], float]
+    _schedule: dict[str, ModelEntry] | None = None
+    _last_timestamp: datetime | None = None
     _initial_read = True
     _heap_invalidated = False
-    _read_at = _looked_at = 0.0
-    _rows: int | None = None
-    _stale = _urgent = False
+    #: Celery's loop, or one in its place, has asked for the heap: this scheduler is at work and may write.
+    _at_work = False
+    #: A one-off has run whose run is not recorded: after a crash it would run again.
+    _urgent = False
+    _read_at = -math.inf
+    _reported_at = -math.inf
     _beat: int | None = None
-    _reported = -_REPORT
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self._dirty: set[str] = set()
         super().__init__(*args, **kwargs)
 
-    def enabled_models_qs(self) -> Any:
+    @property
+    def _using(self) -> str:
+        """The alias of the database that the tasks are written to."""
+        return router.db_for_write(self.Model)
+
+    def enabled_models_qs(self) -> models.QuerySet[Any]:
         """The rows that are enabled."""
-        manager = self.Model._default_manager
+        if self._at_work:
+            self._take_hints()  # where an override comes here once for each schema, they lie in each
+        manager = self.Model._default_manager.using(self._using)
         return manager.enabled() if hasattr(manager, "enabled") else manager.filter(enabled=True)
 
-    def enabled_models(self) -> Any:
+    def enabled_models(self) -> Iterable[Any]:
         """The rows to make entries from."""
         return self.enabled_models_qs()
 
-    def all_as_schedule(self) -> dict[str, Any]:
+    def all_as_schedule(self) -> dict[str, ModelEntry]:
         """An entry for each enabled row, by name. A row that none can be made from is logged and left out."""
         found = {}
         for model in self.enabled_models():
@@ -84,26 +97,46 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
         return bool(self._last_timestamp and self._last_timestamp != before)
 
     @property
-    def schedule(self) -> Any:
-        """The entries, read again when something changed. While the database is away they stay as they are."""
+    def schedule(self) -> dict[str, ModelEntry]:  # type: ignore[override]
+        """The entries, read again when something changed. While the database is unavailable they stay as they are."""
         self._try(self._read)
-        return self._schedule or {}
+        if self._schedule is None:
+            self._schedule = {}
+        return self._schedule
 
     def _read(self) -> None:
+        if self._at_work:
+            self._report()
+            self._take_hints()
         changed = self.schedule_changed()
         old = clock.monotonic() - self._read_at > SCHEDULE_SYNC_MAX_INTERVAL
-        if self._schedule is None or changed or old or self._stale:
-            self.sync()
-            self._schedule = self.all_as_schedule()
-            self._read_at, self._stale = clock.monotonic(), False
-            self._heap_invalidated = self._heap is not None
+        if not (self._initial_read or changed or old):
+            return
+        self._sync()
+        before, self._schedule = self._schedule or {}, self.all_as_schedule()
+        for name in self._dirty & before.keys() & self._schedule.keys():
+            # What ran and could not be recorded has run all the same.
+            self._schedule[name].continue_from(before[name])
+        self._read_at = clock.monotonic()
+        if not self._initial_read:
+            self._heap, self._heap_invalidated = [], True
+        self._initial_read = False
 
     def schedules_equal(self, *args: Any, **kwargs: Any) -> bool:
-        """Whether the heap may stay as it is."""
+        """Whether the heap may stay as it is. Every loop asks this before it looks at the heap."""
+        self._at_work = True
+        if self._urgent:
+            self._urgent = False
+            self._sync()
         invalid, self._heap_invalidated = self._heap_invalidated, False
-        return not invalid
+        return not invalid and super().schedules_equal(*args, **kwargs)
 
-    def reserve(self, entry: Any) -> Any:
+    def populate_heap(self, *args: Any, **kwargs: Any) -> None:
+        """Fill the heap from the entries."""
+        self._at_work = True
+        super().populate_heap(*args, **kwargs)
+
+    def reserve(self, entry: ModelEntry) -> ModelEntry:  # type: ignore[override]
         """Count a run of this entry."""
         following = next(entry)
         if self._schedule is not None:
@@ -113,83 +146,81 @@ class ClassicScheduler(_Scheduler):  # type: ignore[misc]
         return following
 
     def sync(self) -> None:
-        """Write the run state of what ran. What cannot be written now is kept for the next time."""
-        for name in list(self._dirty):
-            self._save(name, (self._schedule or {}).get(name))
+        """Write the run state of what ran. What the database does not take now is kept for the next time.
 
-    def classic_tick(self) -> float:
-        """One step of Celery's loop; returns the seconds until the next."""
-        self._try(self._look)
-        self._try(self._report)
-        if self._urgent:  # a one-off that is not recorded as run would run again after a crash
-            self._urgent = False
+        Raises what an entry's own `save` raises, when the others are written: what that entry had to write is lost.
+        """
+        failed: Exception | None = None
+        for name in list(self._dirty):
+            entry = (self._schedule or {}).get(name)
+            try:
+                if entry is not None:
+                    with lost_connections.django_errors(self._using):
+                        entry.save()
+            except Error as error:
+                self._failed(error)
+                continue
+            except ObjectDoesNotExist:
+                logger.info("task %r was deleted meanwhile", name)
+            except Exception as error:
+                failed = error
+            self._dirty.discard(name)
+        if failed is not None:
+            raise failed
+
+    def _sync(self) -> None:
+        """`sync` in the middle of the loop, which goes on whatever an entry raises."""
+        try:
             self.sync()
-        delay = float(_Scheduler.tick(self))
-        heap: Any = self._heap
+        except Exception as error:
+            logger.error("the run state of a task is lost: %r", error)
+
+    def tick(self, *args: Any, **kwargs: Any) -> float:
+        """One step of Celery's loop, or of one that was mixed in; returns the seconds until the next."""
+        delay = super().tick(*args, **kwargs)
+        heap = self._heap
         if delay > 0 and heap and heap[0][0] <= self._when(heap[0][2], 0):
             # Celery before 5.7 leaves an entry on top that is not due when its time has come.
             _, priority, entry = heap[0]
             due, left = self.is_due(entry)
             if not due:
-                again = self._when(entry, left or self.max_interval)
+                again = self._when(entry, left or self.max_interval or 0)
                 heapq.heapreplace(heap, beat.event_t(again, priority, entry))
                 return 0.0
         return delay
 
-    def _save(self, name: str, entry: Any) -> None:
-        try:
-            if entry is not None:
-                with lost_connections.django_errors(DEFAULT_DB_ALIAS):
-                    entry.save()
-        except Error as error:
-            self._failed(error)
-            return
-        except ObjectDoesNotExist:
-            logger.info("task %r was deleted meanwhile", name)
-        except Exception as error:
-            logger.error("the run state of task %r is lost: %r", name, error)
-        self._dirty.discard(name)
-
-    def _look(self) -> None:
-        """See changes that `Changes` does not tell of."""
-        hints = Change.objects.using(DEFAULT_DB_ALIAS)
-        if schema.there(DEFAULT_DB_ALIAS, Change._meta.db_table) and hints.exists():
-            # Every save leaves one, and no engine takes them away.
-            hints.all().delete()
-            plans.touch(DEFAULT_DB_ALIAS)
-        if clock.monotonic() - self._looked_at >= self.max_interval:
-            # A deleted row leaves none.
-            before, self._rows = self._rows, self.Model._default_manager.count()
-            self._stale = before != self._rows
-            self._looked_at = clock.monotonic()
-
-    def _report(self) -> None:
-        """Say that this scheduler is at work: the engine's hold while it is."""
-        if clock.monotonic() - self._reported < _REPORT:
-            return
-        self._reported = clock.monotonic()
-        if not schema.there(DEFAULT_DB_ALIAS, Beat._meta.db_table):
-            return
-        if self._beat is None or not scheduler_rows.report(
-            DEFAULT_DB_ALIAS, self._beat, able_since=None, lag=timedelta(0)
-        ):
-            self._beat = scheduler_rows.register(DEFAULT_DB_ALIAS, scheduler_rows.CLASSIC)
-
-    def classic_close(self) -> None:
-        """Write what is owed, and say that this scheduler has stopped."""
-        self.sync()
+    def close(self) -> None:
+        """Write what is not written yet, and say that this scheduler has stopped."""
+        super().close()
         if self._beat is not None:
-            self._try(partial(scheduler_rows.stop, DEFAULT_DB_ALIAS, self._beat))
+            self._try(partial(scheduler_rows.stop, self._using, self._beat))
             self._beat = None
 
+    def _take_hints(self) -> None:
+        """Let what hints tell of be seen in `Changes`, and take them away: no engine does."""
+        hints = Change.objects.using(self._using)
+        if schema.there(self._using, Change._meta.db_table) and hints.exists():
+            hints.all().delete()
+            plans.touch(self._using)
+
+    def _report(self) -> None:
+        """Say that this scheduler is at work: engines stand by while it is."""
+        if clock.monotonic() - self._reported_at < _REPORT:
+            return
+        self._reported_at = clock.monotonic()
+        if not schema.there(self._using, Beat._meta.db_table):
+            return
+        if self._beat is None or not scheduler_rows.report(self._using, self._beat, able_since=None, lag=timedelta(0)):
+            self._beat = scheduler_rows.register(self._using, scheduler_rows.CLASSIC)
+
     def _try(self, work: Callable[[], None]) -> None:
-        """Do something that can be left out while the database is away."""
+        """Do something that can be left out while the database is unavailable."""
         try:
-            with lost_connections.django_errors(DEFAULT_DB_ALIAS):
+            with lost_connections.django_errors(self._using):
                 work()
         except Error as error:
             self._failed(error)
 
     def _failed(self, error: Error) -> None:
         logger.error("the database failed: %s", error)
-        lost_connections.drop_connection(DEFAULT_DB_ALIAS)
+        lost_connections.drop_connection(self._using)

@@ -1,16 +1,21 @@
 """`django_celery_beat.schedulers`: onebeat's engine behind `DatabaseScheduler`, and the hooks that people override.
 
-A subclass that overrides nothing but `HONOURED` runs on the engine. One that replaces anything else of the scheduler,
-its entries or its loop runs in classic mode and says so; nothing that somebody overrode is passed over in silence.
+A subclass that overrides nothing but `HONOURED`, or has a `tick` that calls `super()`, runs on the engine. One that
+replaces anything else of the scheduler, its entries or its loop runs in classic mode and says so; nothing that somebody
+overrode is passed over in silence.
 """
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Mapping
+from multiprocessing.util import Finalize
+from types import FunctionType
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, Error, InterfaceError, OperationalError, ProgrammingError
+from celery.beat import ScheduleEntry
+from django.db import InterfaceError, OperationalError, ProgrammingError
 
 from onebeat.celery import beat
 from onebeat.celery.cleanup import CLEANUP, cleanup
@@ -38,6 +43,7 @@ __all__ = [
     "ClockedSchedule",
     "CrontabSchedule",
     "DatabaseScheduler",
+    "Finalize",
     "IntervalSchedule",
     "ModelEntry",
     "PeriodicTask",
@@ -70,7 +76,7 @@ _OFF = (
 )
 
 
-class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[override]
+class DatabaseScheduler(beat.Scheduler, ClassicScheduler):
     """Celery's beat on the tasks in the database.
 
     Making one touches nothing: entries of CELERY_BEAT_SCHEDULE are stored with the first tick (in classic mode when it
@@ -87,8 +93,12 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
         self._stored = lazy
         if self.classic and not lazy:
             logger.warning("%s replaces %s: %s", type(self).__name__, ", ".join(self.classic), _OFF)
+            self.sync_every = 3 * 60
         super().__init__(*args, lazy=lazy or not self.classic, **kwargs)
         self._cleans_up = True  # by `install_default_entries`
+        if self.classic and not lazy:
+            # A process that multiprocessing made (`celery worker -B`) may end without `close`.
+            self._finalize = Finalize(self, self.sync, exitpriority=5)
 
     def setup_schedule(self) -> None:
         """Store the entries of CELERY_BEAT_SCHEDULE, and Celery's own clean-up of results, as tasks."""
@@ -100,33 +110,33 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
         """The `schedules.py` of the apps: what the settings say replaces what the row says, as ever."""
         return [of_apps()]
 
-    def install_default_entries(self, data: Any) -> None:
+    def install_default_entries(self, data: Mapping[str, object]) -> None:
         """Store Celery's own clean-up of results, unless results never expire."""
         if self.app.conf.result_expires:
             self.update_from_dict({CLEANUP: cleanup()})
 
-    def update_from_dict(self, mapping: Mapping[str, Any]) -> None:
+    def update_from_dict(self, mapping: Mapping[str, Mapping[str, Any]]) -> None:
         """Store entries as tasks by name; what the settings say replaces what the row says.
 
         An entry that has no place in a task, wholly or in part, is logged with what is wrong, and the others go on.
         """
         for name, entry in mapping.items():
             try:
-                with lost_connections.django_errors(DEFAULT_DB_ALIAS):
+                with lost_connections.django_errors(self._using):
                     self.Entry.from_entry(name, app=self.app, **entry)
             except (OperationalError, InterfaceError, ProgrammingError):
-                raise  # the database is away or not migrated: no entry is to blame
+                raise  # the database is unavailable or not migrated: no entry is to blame
             except Exception as error:
                 logger.error(ADD_ENTRY_ERROR, name, error, entry)
 
-    def reserve(self, entry: Any) -> Any:
+    def reserve(self, entry: ModelEntry) -> ModelEntry:  # type: ignore[override]
         """Count a run of this entry; on the engine that is the engine's to do."""
         return super().reserve(entry) if self.classic else entry
 
-    def apply_async(self, entry: Any, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
+    def apply_async(self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
         """As Celery's. A hook may call it several times for one entry: then each message has an id of its own."""
         given = entry.options
-        if self.copies and "task_id" in given:
+        if self.copies and given and "task_id" in given:
             entry.options = copied(given, self.copies)
         self.copies += 1
         try:
@@ -137,17 +147,17 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
     def tick(self, *args: Any, **kwargs: Any) -> float:
         """Do what is due. Returns the seconds that beat may sleep."""
         if self.classic:
-            return self.classic_tick()
+            return ClassicScheduler.tick(self, *args, **kwargs)
         if not self._stored:
             self._store()
-        return beat.Scheduler.tick(self)
+        return super().tick()
 
     def close(self) -> None:
         """Leave things in order."""
         if self.classic:
-            self.classic_close()
+            ClassicScheduler.close(self)
         else:
-            beat.Scheduler.close(self)
+            super().close()
 
     @property
     def info(self) -> str:
@@ -155,26 +165,39 @@ class DatabaseScheduler(ClassicScheduler, beat.Scheduler):  # type: ignore[overr
         return f"    . classic mode -> {', '.join(self.classic)}" if self.classic else super().info
 
     def _store(self) -> None:
-        try:
-            with lost_connections.django_errors(DEFAULT_DB_ALIAS):
-                self.setup_schedule()
+        def store() -> None:
+            self.setup_schedule()
             self._stored = True
-        except Error as error:
-            logger.error("the entries of CELERY_BEAT_SCHEDULE are not stored yet: %s", error)
-            lost_connections.drop_connection(DEFAULT_DB_ALIAS)
+
+        self._try(store)
 
 
 def overridden(kind: type) -> list[str]:
     """What a scheduler class replaces that the engine would not ask; also what was patched into ours or its entries."""
-    base = DatabaseScheduler
-    own = [each for each in kind.__mro__ if each not in base.__mro__]
-    names = {name for each in own for name in vars(each) if hasattr(base, name) and not name.startswith("__")}
-    for each, before in _AS_WRITTEN.items():
-        patched = {name for name, value in vars(each).items() if before.get(name) is not value and name[:2] != "__"}
+    ours = DatabaseScheduler.__mro__
+    own = [each for each in kind.__mro__ if each not in ours]
+    names = {
+        name
+        for each in own
+        for name in vars(each)
+        if hasattr(DatabaseScheduler, name) and not name.startswith("__") and not _ends_in_ours(kind, each, name)
+    }
+    for each in (DatabaseScheduler, ClassicScheduler, ModelEntry):
+        patched = {name for name, value in vars(each).items() if name[:2] != "__" and not _as_written(each, value)}
         names |= {f"{each.__name__}.{name}" if each is ModelEntry else name for name in patched}
     return sorted(names - HONOURED)
 
 
-_AS_WRITTEN: dict[type, dict[str, Any]] = {
-    each: dict(vars(each)) for each in (DatabaseScheduler, ClassicScheduler, ModelEntry)
-}
+def _ends_in_ours(kind: type, each: type, name: str) -> bool:
+    """Whether this is a `tick` that does something of its own and calls `super()`, which is the engine's."""
+    tick = inspect.unwrap(vars(each)[name]) if name == "tick" else None
+    before = kind.__mro__.index(each) < kind.__mro__.index(DatabaseScheduler)
+    return before and isinstance(tick, FunctionType) and "super" in tick.__code__.co_names
+
+
+def _as_written(each: type, value: object) -> bool:
+    """Whether a member of a class of ours is what stands in its module, as far as that can be told."""
+    function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
+    if isinstance(function, FunctionType):
+        return bool(function.__globals__["__name__"] == each.__module__)
+    return not callable(function) or function in (ModelEntry, PeriodicTask, PeriodicTasks)

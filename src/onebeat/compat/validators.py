@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from django.core.exceptions import ValidationError
 
@@ -20,41 +19,33 @@ __all__ = [
 ]
 
 
-def _refusing(check: Callable[..., Any], *values: Any) -> None:
-    try:
-        check(*values)
-    except InvalidSchedule as error:
-        raise ValidationError(str(error), code="invalid") from error
-
-
 def crontab_validator(value: str) -> None:
     """Five fields in one text: minute, hour, day of month, month, day of week."""
     fields = str(value).split()
     if len(fields) != 5:
         raise ValidationError(f"A crontab has five fields; {value!r} has {len(fields)}.", code="invalid")
-    _refusing(check_crontab, *fields)
+    try:
+        check_crontab(*fields)
+    except InvalidSchedule as error:
+        raise ValidationError(str(error), code="invalid") from error
 
 
-def minute_validator(value: Any) -> None:
-    """The minute."""
-    _refusing(canonical_field, "minute", value)
+def _for_field(name: str) -> Callable[[object], None]:
+    def validator(value: object) -> None:
+        if " " in str(value):  # it would begin the next field of the text
+            raise ValidationError(f"{name}: {value!r} has a space in it.", code="invalid")
+        try:
+            canonical_field(name, value)
+        except InvalidSchedule as error:
+            raise ValidationError(str(error), code="invalid") from error
+
+    validator.__name__ = validator.__qualname__ = f"{name}_validator"
+    validator.__doc__ = f"What may stand in the field `{name}` of a crontab."
+    return validator
 
 
-def hour_validator(value: Any) -> None:
-    """The hour."""
-    _refusing(canonical_field, "hour", value)
-
-
-def day_of_month_validator(value: Any) -> None:
-    """The day of the month."""
-    _refusing(canonical_field, "day_of_month", value)
-
-
-def month_of_year_validator(value: Any) -> None:
-    """The month."""
-    _refusing(canonical_field, "month_of_year", value)
-
-
-def day_of_week_validator(value: Any) -> None:
-    """The day of the week."""
-    _refusing(canonical_field, "day_of_week", value)
+minute_validator = _for_field("minute")
+hour_validator = _for_field("hour")
+day_of_month_validator = _for_field("day_of_month")
+month_of_year_validator = _for_field("month_of_year")
+day_of_week_validator = _for_field("day_of_week")

@@ -67,10 +67,20 @@ def _truth(value: bool) -> str:
     return "TRUE" if value else "FALSE"
 
 
-def deleted(using: str) -> None:
-    """Say that rows were deleted. The engine sees that by itself."""
+def newest(using: str) -> datetime | None:
+    """When the newest change was made that a hint still tells of; None where none does, or before `migrate`."""
     if not schema.there(using, TABLE):
-        _tell_the_old_beat(using)
+        return None
+    at, key = expressions.quoted(using, "at"), expressions.quoted(using, "id")
+    with connections[using].cursor() as cursor:
+        cursor.execute(f"SELECT {at} FROM {expressions.quoted(using, TABLE)} ORDER BY {key} DESC LIMIT 1")
+        row = cursor.fetchone()
+    return utc_columns.from_column(row[0]) if row else None
+
+
+def deleted(using: str) -> None:
+    """Say that rows were deleted, for those who look at `PeriodicTasks.last_change`. No task has the key 0."""
+    changed(using, "task", [0])
 
 
 def _tell_the_old_beat(using: str) -> None:

@@ -259,16 +259,20 @@ class CeleryDispatcher:
 
     def _apply(self, message: Message, producer: Any) -> None:
         """Publish one message through Celery."""
-        task = self.app.tasks.get(message.task)
+        task, options = self.app.tasks.get(message.task), self._options(message, producer)
+        if task is not None:
+            task.apply_async(tuple(message.args), message.kwargs, **options)
+        else:
+            self.app.send_task(message.task, message.args, message.kwargs, **options)
+
+    def _options(self, message: Message, producer: Any) -> dict[str, Any]:
+        """The options of one message as Celery's `apply_async` takes them."""
         options = {"task_id": message.id, "producer": producer, "retry": False, **message.options}
         expires = options.get("expires")
         if expires is not None and expires - self.app.now() > _LONGEST_LIFE:
             # To the worker only: Celery makes of the option a time to live in the broker as well.
             options["headers"] = {**options.get("headers", {}), "expires": options.pop("expires").isoformat()}
-        if task is not None:
-            task.apply_async(tuple(message.args), message.kwargs, **options)
-        else:
-            self.app.send_task(message.task, message.args, message.kwargs, **options)
+        return options
 
     def _overridden(self, name: str) -> bool:
         """Whether somebody's own `apply_async` sends this task: what it raises says nothing about the broker."""
