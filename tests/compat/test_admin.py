@@ -10,9 +10,8 @@ from django.contrib.auth.models import User
 from django.test import RequestFactory
 from django_celery_beat.admin import PeriodicTaskAdmin
 
-from onebeat.models import PeriodicTask
-from tests.compat.beating import waiting
-from tests.engine.kit import cron, every, task
+from onebeat.models import Action, PeriodicTask
+from tests.engine.kit import Bench, cron, every, task
 
 
 class Mine(PeriodicTaskAdmin):
@@ -58,8 +57,8 @@ def test_the_registered_name_counts_before_the_typed_one(page: Mine) -> None:
     assert "args" in form({**base, "task": "typed", "args": "{}"}).errors
 
 
-def test_the_actions_do_what_they_say(page: Mine) -> None:
-    waiting()
+def test_the_actions_do_what_they_say(page: Mine, bench: Bench) -> None:
+    """By the verbs: a run is the scheduler's message, recorded with who asked for it."""
     for name, enabled in (("a", True), ("b", False)):
         PeriodicTask.objects.create(
             name=name, task="tests.project.tasks.add", interval=every(60), args=[1, 2], enabled=enabled
@@ -77,8 +76,14 @@ def test_the_actions_do_what_they_say(page: Mine) -> None:
     page.disable_tasks(request(), rows)
     assert enabled() == [False, False]
     page.run_tasks(request(), rows)
-    assert [(name, args) for name, args, _ in waiting()] == [("a", [1, 2]), ("b", [1, 2])]
-    task("elsewhere")
+    bench.tick()
+    assert [(name, message.args) for (name, _), message in zip(bench.sent, bench.outbox.messages, strict=True)] == [
+        *(("a", [1, 2]), ("b", [1, 2])),
+    ]
+    assert set(Action.objects.filter(verb="run_now").values_list("task_name", "by")) == {("a", "root"), ("b", "root")}
+    task("elsewhere", enabled=False)
     page.run_tasks(request(), rows.all())
-    assert waiting() == [] and page.told[-1] == 'task "tests.engine.add" not found'
-    assert page.told[:2] == ["2 tasks were toggled", "2 tasks were enabled"]
+    bench.tick()
+    assert len(bench.sent) == 2 and page.told[-1] == 'task "tests.engine.add" not found'
+    assert page.told[:2] == ["2 tasks were successfully toggled", "2 tasks were successfully enabled"]
+    assert page.told[3] == "2 tasks were successfully run"

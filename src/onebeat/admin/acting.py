@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django import forms
 from django.core.exceptions import ValidationError
-from django.db import router, transaction
+from django.db import router
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -20,8 +21,13 @@ from onebeat.db import database_clock
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.store import task_states
 
+if TYPE_CHECKING:
+    from onebeat.admin.words import Text
+
 #: As long as the column of the name.
 _NAME = 200
+#: What the page's form was given, by field.
+Given = Mapping[str, Any]
 
 
 class Unfit(Exception):
@@ -43,9 +49,9 @@ class Pause(Reason):
         super().__init__(*args, **kwargs)
         kinds.name_parts(self)
 
-    def clean_until(self) -> Any:
-        """Not a time that has passed: such a pause would end before it began."""
-        until = self.cleaned_data["until"]
+    def clean_until(self) -> datetime | None:
+        """Refuse a time that has passed: such a pause would end before it began."""
+        until: datetime | None = self.cleaned_data["until"]
         if until is not None and until <= database_clock.now(router.db_for_read(PeriodicTask)):
             raise ValidationError(_("This time has passed. Choose a later one, or leave it empty."))
         return until
@@ -66,75 +72,108 @@ class Resume(Reason):
     )
 
 
+class Done(NamedTuple):
+    """The task that the history is about, and the line for it."""
+
+    task: PeriodicTask
+    line: str
+
+
+Do = Callable[[PeriodicTask, Given, object, str], Done]
+
+
 @dataclass(frozen=True, slots=True)
 class Act:
-    """An action: what it is called, what it asks, and what it does. `do` returns the line for the history."""
+    """An action: what it is called, what it explains before it is done, the form that asks, and what it does.
+
+    `do` takes a task, what the form was given, the user and the database, and raises `Unfit`. `adds`: it makes a task,
+    so that it needs the permission to add.
+    """
 
     name: str
-    title: Any
-    explains: Any
-    button: Any
-    form: type[forms.Form]
-    do: Callable[[PeriodicTask, dict[str, Any], Any, str], str]
+    title: Text
+    explains: Text
+    do: Do
+    form: type[forms.Form] = Reason
+    button: Text | None = None
     adds: bool = False
 
+    @property
+    def permission(self) -> str:
+        """The permission of Django's that it needs: "add" or "change"."""
+        return "add" if self.adds else "change"
 
-def _run_now(task: PeriodicTask, given: dict[str, Any], by: Any, using: str) -> str:
+
+def _run_now(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
     run = api.run_now(task, given["why"], by=by, using=using)
-    return gettext("Asked to run now (message %(id)s)") % {"id": run.celery_task_id}
+    return Done(task, gettext("Asked to run now (message %(id)s)") % {"id": run.celery_task_id})
 
 
-def _pause(task: PeriodicTask, given: dict[str, Any], by: Any, using: str) -> str:
+def _pause(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
     until = given["until"]
     api.pause(task, given["why"], until, by=by, using=using)
     if until is None:
-        return gettext("Paused")
-    return gettext("Paused until %(time)s") % {"time": f"{shown(until)} {zone_name()}"}
+        return Done(task, gettext("Paused"))
+    return Done(task, gettext("Paused until %(time)s") % {"time": f"{shown(until)} {zone_name()}"})
 
 
-def _resume(task: PeriodicTask, given: dict[str, Any], by: Any, using: str) -> str:
+def _resume(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
     if not api.resume(task, catch_up=given["catch_up"], why=given["why"], by=by, using=using):
         raise Unfit(gettext("it is not paused"))
-    return gettext("Resumed")
+    return Done(task, gettext("Resumed"))
 
 
-def _skip_next(task: PeriodicTask, given: dict[str, Any], by: Any, using: str) -> str:
+def _skip_next(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
     state = task_states.read(using, [task.pk]).get(task.pk)
     if state is None or state.due_at is None:
         raise Unfit(gettext("no run lies ahead"))
     if not api.skip(task, state.due_at, given["why"], by=by, using=using):
         raise Unfit(gettext("its next run was decided at this very moment"))
-    return gettext("Skipped the run at %(time)s") % {"time": f"{shown(state.due_at)} {zone_name()}"}
+    return Done(task, gettext("Skipped the run at %(time)s") % {"time": f"{shown(state.due_at)} {zone_name()}"})
 
 
-def _switch(enabled: bool) -> Callable[[PeriodicTask, dict[str, Any], Any, str], str]:
-    def do(task: PeriodicTask, given: dict[str, Any], by: Any, using: str) -> str:
-        if task.enabled == enabled:
-            raise Unfit(gettext("it is on already") if enabled else gettext("it is off already"))
-        task.enabled = enabled
-        task.save(using=using, update_fields=["enabled", "date_changed"])
-        return gettext("Enabled") if enabled else gettext("Disabled")
-
-    return do
+def _enable(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
+    if not switch(task, True, using):
+        raise Unfit(gettext("it is on already"))
+    return Done(task, gettext("Enabled"))
 
 
-def _duplicate(task: PeriodicTask, given: dict[str, Any], by: Any, using: str) -> str:
-    options = TaskOptions.objects.using(using).filter(pk=task.pk).first()
-    source = task.name
+def _disable(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
+    if not switch(task, False, using):
+        raise Unfit(gettext("it is off already"))
+    return Done(task, gettext("Disabled"))
+
+
+def _duplicate(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
+    copy = _copy(task, using)
+    return Done(copy, gettext("Copied from %(name)s") % {"name": task.name})
+
+
+def switch(task: PeriodicTask, enabled: bool, using: str) -> bool:
+    """Enable or disable a task; returns whether that is a change."""
+    if task.enabled == enabled:
+        return False
+    task.enabled = enabled
+    task.save(using=using, update_fields=["enabled", "date_changed"])
+    return True
+
+
+def _copy(source: PeriodicTask, using: str) -> PeriodicTask:
+    options = TaskOptions.objects.using(using).filter(pk=source.pk).first()
+    task = PeriodicTask._base_manager.using(using).get(pk=source.pk)
     task.pk, task._state.adding = None, True
-    task.name = _free_name(source, using)
+    task.name = free_name(source.name, using)
     task.enabled, task.last_run_at, task.total_run_count = False, None, 0
     task.save(using=using, force_insert=True)
     if options is not None:
         options.pk, options._state.adding, options.task = task.pk, True, task
         options.paused, options.paused_until, options.paused_why, options.paused_by = False, None, "", ""
-        if hasattr(options, "link"):
-            options.link = ""
+        options.link = ""
         options.save(using=using, force_insert=True)
-    return gettext("Copied from %(name)s") % {"name": source}
+    return task
 
 
-def _free_name(name: str, using: str) -> str:
+def free_name(name: str, using: str) -> str:
     """The first name of its kind that no task has."""
     number = 1
     while True:
@@ -152,71 +191,31 @@ ACTS = {
             "run_now",
             _("Run now"),
             _("Each is sent once, as soon as a scheduler looks, beside its schedule. Also if it is off or paused."),
-            _("Run now"),
-            Reason,
             _run_now,
         ),
         Act(
             "pause",
             _("Pause"),
             _("Runs whose time comes in the pause are skipped and recorded with the reason."),
-            _("Pause"),
-            Pause,
             _pause,
+            Pause,
         ),
-        Act("resume", _("Resume"), _("Runs go on with the schedule."), _("Resume"), Resume, _resume),
+        Act("resume", _("Resume"), _("Runs go on with the schedule."), _resume, Resume),
         Act(
             "skip_next",
             _("Skip the next run"),
             _("The next run of each is taken out of its schedule; the ones after it stay."),
-            _("Skip"),
-            Reason,
             _skip_next,
+            button=_("Skip"),
         ),
         Act(
             "duplicate",
             _("Duplicate"),
             _("The copy has the same schedule, arguments and policies. It is off until you enable it."),
-            _("Duplicate"),
-            Reason,
             _duplicate,
             adds=True,
         ),
-        Act(
-            "enable", _("Enable"), _("Runs begin with the first match from now on."), _("Enable"), Reason, _switch(True)
-        ),
-        Act(
-            "disable", _("Disable"), _("Nothing runs until it is enabled again."), _("Disable"), Reason, _switch(False)
-        ),
+        Act("enable", _("Enable"), _("Runs begin with the first match from now on."), _enable),
+        Act("disable", _("Disable"), _("Nothing runs until it is enabled again."), _disable),
     )
 }
-
-
-@dataclass
-class Done:
-    """What came of an action: the tasks it was done to, and for each of the others why not."""
-
-    tasks: list[PeriodicTask]
-    unfit: list[tuple[str, str]]
-
-
-def perform(
-    act: Act, tasks: Any, given: dict[str, Any], by: Any, using: str, log: Callable[[PeriodicTask, str], None]
-) -> Done:
-    """Do it to each task in a transaction of its own, so that one that cannot be treated so stops no other."""
-    done = Done([], [])
-    for task in tasks:
-        name = task.name
-        try:
-            with transaction.atomic(using=using):
-                line = act.do(task, given, by, using)
-                log(task, f"{line}. {given['why']}" if given["why"] else f"{line}.")
-        except (Unfit, ValidationError, ValueError, LookupError) as error:
-            done.unfit.append((name, _text(error)))
-        else:
-            done.tasks.append(task)
-    return done
-
-
-def _text(error: Exception) -> str:
-    return "; ".join(error.messages) if isinstance(error, ValidationError) else str(error)

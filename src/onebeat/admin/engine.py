@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
-from django.db.models import OuterRef, Subquery
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
-from onebeat.admin.readonly import ReadOnlyAdmin
+from onebeat.admin.pages import ReadOnlyAdmin
 from onebeat.admin.words import instant
 from onebeat.models import Action, Beat, PeriodicTask, TaskState
 
@@ -26,15 +25,16 @@ class TaskStateAdmin(ReadOnlyAdmin):
     ordering = ["wake_at"]
     fields = ["task_name", "task_id", "due", "wake", "mark", "begun", "quarantine", "rule", "version"]
 
-    def get_queryset(self, request: Any) -> Any:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[TaskState]:
         """With the task's name, or none if the task is gone: the key is no constraint, so a join could lose rows."""
         name = PeriodicTask.objects.filter(pk=OuterRef("pk")).values("name")
-        return super().get_queryset(request).annotate(onebeat_name=Subquery(name))
+        rows: QuerySet[TaskState] = super().get_queryset(request).annotate(onebeat_name=Subquery(name))
+        return rows
 
     @admin.display(description=_("task"), ordering="onebeat_name")
-    def task_name(self, state: Any) -> str:
+    def task_name(self, state: TaskState) -> str:
         """The name of the task."""
-        return state.onebeat_name or f"{state.pk}"
+        return state.__dict__["onebeat_name"] or f"{state.pk}"
 
 
 @admin.register(Beat)

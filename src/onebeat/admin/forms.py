@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import ValidationError
+from django.core.validators import EMPTY_VALUES
 from django.db import router
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import kinds, registered, secrets
 from onebeat.admin.filters import KINDS
+from onebeat.admin.unchanged import StoredUnlessChanged
+from onebeat.admin.words import schedules_of
 from onebeat.dispatch.celery import app as celery_app
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.instants import from_utc, to_utc
+from onebeat.models.schedule_value import ScheduleValue
 from onebeat.models.task_rules import SCHEDULES
 
 if TYPE_CHECKING:
@@ -26,20 +31,26 @@ else:
     TaskForm = OptionsForm = forms.ModelForm
 
 
+#: The codes of errors that say of a field no more than that it is empty.
+EMPTY = {"required", "null", "blank"}
+#: The fields that a schedule is made of.
+_PARTS = {name for kind in kinds.MODELS for name in kinds.names(kind)}
+
+
 class TaskNameInput(forms.TextInput):
     """A text field that offers the registered tasks while one types, and takes any other name as well."""
 
     template_name = "onebeat/task_name.html"
 
     def get_context(self, name: str, value: Any, attrs: Any) -> dict[str, Any]:
-        """As Django's, with the names."""
+        """What the template is given: the names too."""
         context = super().get_context(name, value, attrs)
         context["names"] = sorted(celery_app.tasks())
         context["widget"]["attrs"]["list"] = f"{context['widget']['attrs'].get('id', name)}_names"
         return context
 
 
-class PeriodicTaskForm(TaskForm):
+class PeriodicTaskForm(StoredUnlessChanged, TaskForm):
     """A task with its schedule in place: the kind is chosen, its fields are filled in, and the shared row behind
     them is found or made when the form is saved.
 
@@ -76,36 +87,43 @@ class PeriodicTaskForm(TaskForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         kinds.name_parts(self)
-        self.schedule: Any = None
+        self.schedule: ScheduleValue | None = None
         if self.is_bound and self.add_prefix("kind") not in self.data:
             # Sent by a page that has the old fields.
-            for name in ("kind", *(name for kind in kinds.MODELS for name in kinds.names(kind))):
+            for name in ("kind", *_PARTS):
                 self.fields.pop(name, None)
-        row = self.instance.scheduler if self.instance is not None else None
-        self.initial.setdefault("kind", "interval" if row is None else row.KIND)
-        if row is not None:
+        rows = schedules_of(self.instance)
+        # A broken row has several schedules: whoever chooses one drops the others.
+        self.initial.setdefault("kind", "interval" if not rows else rows[0].KIND if len(rows) == 1 else "")
+        for row in rows:
             self.initial.update({key: value for key, value in kinds.initial(row).items() if key in self.fields})
         for name in secrets.FIELDS:
             if name in self.initial:
                 self.initial[name] = secrets.masked(self.initial[name])
 
+    @cached_property
+    def changed_data(self) -> list[str]:
+        """What somebody changed; the fields of the kinds that are not chosen do not count."""
+        kind = str(self["kind"].data) if "kind" in self.fields else ""
+        return [name for name in super().changed_data if name not in _PARTS or name.startswith(f"{kind}_")]
+
     def clean(self) -> dict[str, Any]:
         """Put the schedule that the fields mean on the task, and secrets back that were left masked."""
-        cleaned = super().clean() or self.cleaned_data
+        cleaned = super().clean()
         for name in secrets.FIELDS:
-            if name in cleaned:
-                cleaned[name] = secrets.restored(cleaned[name], self._stored(name))
-        kind = cleaned.get("kind")
-        if kind:
+            if name in cleaned and name in self.changed_data:
+                cleaned[name] = secrets.restored(cleaned[name], getattr(self.instance, name))
+        if (kind := cleaned.get("kind")) and (self.instance._state.adding or self.has_changed()):
             self._choose(kind, cleaned)
+        else:
+            self.schedule = self.instance.scheduler
         return cleaned
 
     def _choose(self, kind: str, cleaned: dict[str, Any]) -> None:
-        wrong = [name for name in kinds.names(kind) if name in self.errors]
         before = self.instance.scheduler
-        same = before is not None and kind == before.KIND and not set(kinds.names(kind)) & set(self.changed_data)
+        same = before is not None and not {"kind", *kinds.names(kind)} & set(self.changed_data)
         # A row that breaks a rule of today stays as it is until somebody changes it.
-        row = before if same else None if wrong else self._built(kind, cleaned)
+        row = before if same else self._built(kind, cleaned)
         if row is None:
             # An error stands on a field already: a second one, that no schedule is chosen, would say nothing.
             row = kinds.MODELS[kind]()
@@ -118,7 +136,12 @@ class PeriodicTaskForm(TaskForm):
             cleaned["one_off"] = self.instance.one_off = True
         self.schedule = row
 
-    def _built(self, kind: str, cleaned: dict[str, Any]) -> Any:
+    def _built(self, kind: str, cleaned: dict[str, Any]) -> ScheduleValue | None:
+        for name in kinds.names(kind):
+            if name not in self.errors and cleaned.get(name) in EMPTY_VALUES:
+                self.add_error(name, ValidationError(self.fields[name].error_messages["required"], code="required"))
+        if self.errors.keys() & set(kinds.names(kind)):
+            return None
         try:
             return kinds.build(kind, cleaned)
         except ValidationError as error:
@@ -126,23 +149,19 @@ class PeriodicTaskForm(TaskForm):
                 self.add_error(name, errors)
         return None
 
-    def save(self, commit: bool = True) -> Any:
-        """As Django's; the schedule's one row is found or made first, whoever else wants it at this moment."""
+    def save(self, commit: bool = True) -> PeriodicTask:
+        """Save the task; the schedule's one row is found or made first, whoever else needs it at this moment."""
         row = self.schedule
         if row is not None and row.pk is None:
             using = router.db_for_write(type(self.instance), instance=self.instance)
             values = dict(zip(row.VALUE, row.value(), strict=True))
             found = type(row)._default_manager.using(using).get_or_create(**values)[0]
             setattr(self.instance, row.KIND, found)
-        return super().save(commit)
-
-    def _stored(self, name: str) -> Any:
-        pk = self.instance.pk
-        rows = PeriodicTask._base_manager.filter(pk=pk)
-        return rows.values_list(name, flat=True).first() if pk and secrets.words() else None
+        task: PeriodicTask = super().save(commit)
+        return task
 
     def add_error(self, field: str | None, error: Any) -> None:
-        """As Django's; an error about a field that a form for fewer fields leaves out is shown above the form."""
+        """Put an error on its field; above the form, if that is a field that a form for fewer fields leaves out."""
         if field is None and isinstance(error, ValidationError) and hasattr(error, "error_dict"):
             for name, errors in error.error_dict.items():
                 super().add_error(name if name in self.fields else None, errors)
@@ -183,7 +202,7 @@ class InstantField(forms.SplitDateTimeField):
         return None if value is None else to_utc(value)
 
 
-class TaskOptionsForm(OptionsForm):
+class TaskOptionsForm(StoredUnlessChanged, OptionsForm):
     """A task's policies and pause."""
 
     paused_until = InstantField(required=False, label=_("Paused until"))

@@ -6,20 +6,23 @@ itself, and its errors are put on the fields they came from.
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Any
+from collections.abc import Mapping
+from typing import cast
 
 from django import forms
 from django.contrib.admin.widgets import AdminSplitDateTime
 from django.core.exceptions import ValidationError
-from django.utils import timezone
+from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.words import zone_name
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.models.fields import default_zone
+from onebeat.models.schedule_value import ScheduleValue
 
-MODELS: dict[str, Any] = {one.KIND: one for one in (IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule)}
+MODELS: dict[str, type[ScheduleValue]] = {
+    model.KIND: model for model in (IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule)
+}
 
 
 class ClockField(forms.SplitDateTimeField):
@@ -30,11 +33,11 @@ class ClockField(forms.SplitDateTimeField):
 
 def name_parts(form: forms.BaseForm) -> None:
     """Name the zone of each date and time, and its two inputs for screen readers: the admin gives them no name."""
-    for one in form.fields.values():
-        if isinstance(one.widget, forms.MultiWidget) and len(one.widget.widgets) == 2:
-            for part, word in zip(one.widget.widgets, (_("date"), _("time")), strict=True):
-                part.attrs["aria-label"] = f"{one.label}: {word}"
-            one.help_text = f"{one.help_text} ({zone_name()})" if one.help_text else zone_name()
+    for each in form.fields.values():
+        if isinstance(each.widget, forms.MultiWidget) and len(each.widget.widgets) == 2:
+            for part, word in zip(each.widget.widgets, (_("date"), _("time")), strict=True):
+                part.attrs["aria-label"] = f"{each.label}: {word}"
+            each.help_text = f"{each.help_text} ({zone_name()})" if each.help_text else zone_name()
 
 
 def names(kind: str) -> list[str]:
@@ -42,12 +45,12 @@ def names(kind: str) -> list[str]:
     return [f"{kind}_{column}" for column in MODELS[kind].VALUE]
 
 
-def field(kind: str, column: str) -> Any:
+def field(kind: str, column: str) -> forms.Field:
     """The form's field for one column: the model's own, never required by itself, since three kinds stay empty."""
-    column_field: Any = MODELS[kind]._meta.get_field(column)
+    column_field = cast("models.Field[object, object]", MODELS[kind]._meta.get_field(column))
     if kind == "clocked":
-        return column_field.formfield(form_class=ClockField, required=False)
-    made = column_field.formfield(required=False)
+        return cast(forms.Field, column_field.formfield(form_class=ClockField, required=False))
+    made = cast(forms.Field, column_field.formfield(required=False))
     if column == "timezone":
         made.initial = default_zone
     elif kind == "crontab":
@@ -58,7 +61,7 @@ def field(kind: str, column: str) -> Any:
     return made
 
 
-def initial(schedule: Any) -> dict[str, Any]:
+def initial(schedule: ScheduleValue) -> dict[str, object]:
     """What the fields show for a row."""
     kind = schedule.KIND
     found = {f"{kind}_{column}": getattr(schedule, column) for column in schedule.VALUE}
@@ -67,12 +70,9 @@ def initial(schedule: Any) -> dict[str, Any]:
     return found
 
 
-def build(kind: str, cleaned: dict[str, Any]) -> Any:
+def build(kind: str, cleaned: Mapping[str, object]) -> ScheduleValue:
     """The unsaved row that the fields of a form mean. Raises `ValidationError` with the form's names of the fields."""
-    values = {column: cleaned.get(f"{kind}_{column}") for column in MODELS[kind].VALUE}
-    if isinstance(clocked := values.get("clocked_time"), datetime) and timezone.is_naive(clocked):
-        values["clocked_time"] = clocked
-    row = MODELS[kind](**values)
+    row = MODELS[kind](**{column: cleaned.get(f"{kind}_{column}") for column in MODELS[kind].VALUE})
     try:
         row.clean_value()
     except ValidationError as error:

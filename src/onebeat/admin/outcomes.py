@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -15,6 +16,9 @@ from onebeat.admin.words import shown, span
 from onebeat.core.reasons import Reason
 from onebeat.models import Occurrence
 
+if TYPE_CHECKING:
+    from onebeat.admin.words import Text
+
 STATES = {
     "claimed": _("being sent"),
     "sent": _("sent"),
@@ -23,7 +27,7 @@ STATES = {
     "failed": _("failed"),
     "skipped": _("skipped"),
 }
-REASONS: dict[str, object] = {
+REASONS: dict[str, Text] = {
     Reason.CANCELLED: _("cancelled"),
     Reason.COALESCED: _("coalesced into a later run"),
     Reason.DISABLED: _("disabled"),
@@ -45,23 +49,16 @@ _STEP, _WIDTH, _HEIGHT = 4, 3.5, 20
 _ON_TIME = timedelta(seconds=1)
 
 
-def state_word(one: Occurrence) -> str:
+def state_word(row: Occurrence) -> str:
     """What became of an occurrence, with the reason if it was skipped."""
-    word = str(STATES.get(one.state, one.state))
-    if one.reason:
-        return f"{word}: {REASONS.get(one.reason, one.reason)}"
-    return word
+    word = str(STATES.get(row.state, row.state))
+    return f"{word}: {REASONS.get(row.reason, row.reason)}" if row.reason else word
 
 
-def lateness(one: Occurrence) -> timedelta | None:
-    """How long after its nominal time it was sent; None if it was not."""
-    return None if one.sent_at is None else one.sent_at - one.due_at
-
-
-def late_words(one: Occurrence) -> str:
+def late_words(row: Occurrence) -> str:
     """`3 s late`, or nothing for a run that left in time."""
-    late = lateness(one)
-    return "" if late is None or late < _ON_TIME else gettext("%(span)s late") % {"span": span(late)}
+    late = row.sent_at - row.due_at if row.sent_at is not None else timedelta(0)
+    return "" if late < _ON_TIME else gettext("%(span)s late") % {"span": span(late)}
 
 
 def marks(found: Sequence[Occurrence]) -> SafeString:
@@ -70,9 +67,9 @@ def marks(found: Sequence[Occurrence]) -> SafeString:
     """
     if not found:
         return format_html('<span class="ob-quiet">{}</span>', gettext("no run yet"))
-    counts = Counter(str(STATES.get(one.state, one.state)) for one in found)
+    counts = Counter(str(STATES.get(row.state, row.state)) for row in found)
     label = ", ".join(f"{count} {word}" for word, count in counts.items())
-    bars = format_html_join("", "{}", ((_bar(number, one),) for number, one in enumerate(found)))
+    bars = format_html_join("", "{}", ((_bar(number, row),) for number, row in enumerate(found)))
     width = len(found) * _STEP
     return format_html(
         '<svg class="ob-marks" role="img" aria-label="{}" width="{}" height="{}" viewBox="0 0 {} {}">{}</svg>',
@@ -81,17 +78,17 @@ def marks(found: Sequence[Occurrence]) -> SafeString:
     )  # fmt: skip
 
 
-def _bar(number: int, one: Occurrence) -> SafeString:
-    top, height = _LOW if one.state == "skipped" else _TALL
-    late = late_words(one)
-    title = f"{shown(one.due_at)}: {state_word(one)}" + (f", {late}" if late else "")
+def _bar(number: int, row: Occurrence) -> SafeString:
+    top, height = _LOW if row.state == "skipped" else _TALL
+    late = late_words(row)
+    title = f"{shown(row.due_at)}: {state_word(row)}" + (f", {late}" if late else "")
     left = number * _STEP
     gap = (
-        format_html('<path class="ob-gap" d="M{} 9h{}v3h-{}z"/>', left, _WIDTH, _WIDTH) if one.state == "failed" else ""
+        format_html('<path class="ob-gap" d="M{} 9h{}v3h-{}z"/>', left, _WIDTH, _WIDTH) if row.state == "failed" else ""
     )
     return format_html(
         '<g><title>{}</title><rect class="ob-mark ob-{}" x="{}" y="{}" width="{}" height="{}" rx="1"/>{}</g>',
-        title, one.state, left + 0.5, top, _WIDTH - 1, height, gap,
+        title, row.state, left + 0.5, top, _WIDTH - 1, height, gap,
     )  # fmt: skip
 
 
@@ -100,15 +97,15 @@ def last(found: Sequence[Occurrence]) -> Occurrence | None:
     return next((each for each in reversed(found) if each.state != "skipped"), found[-1] if found else None)
 
 
-def in_words(found: Sequence[Occurrence]) -> SafeString | None:
+def in_words(found: Sequence[Occurrence]) -> SafeString:
     """What became of the last one, and how late it was."""
-    one = last(found)
-    if one is None:
-        return None
-    late = late_words(one)
+    newest = last(found)
+    if newest is None:
+        return SafeString("")
+    late = late_words(newest)
     return format_html(
         '<div class="ob-small"><span class="ob-badge ob-{}">{}</span>{}</div>',
-        one.state,
-        state_word(one),
+        newest.state,
+        state_word(newest),
         format_html(' <span class="ob-quiet">{}</span>', late) if late else "",
     )

@@ -1,16 +1,23 @@
-"""What every page of ours has: our style sheet and script, and the banner when no scheduler is at work."""
+"""What every page of ours has: our style sheet, script and templates, the banner when no scheduler is at work, and
+addresses on the site that the page belongs to.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import flatten
 from django.db import router
-from django.forms import Media
+from django.db.models import Model
+from django.forms import Media, ModelForm
+from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
 from onebeat.admin.listing import BoundedPaginator
+from onebeat.admin.unchanged import StoredUnlessChanged
 from onebeat.admin.words import shown, time_tag, zone_name
 from onebeat.db import database_clock, schema
 from onebeat.models import TaskState
@@ -18,14 +25,24 @@ from onebeat.store import global_pause, scheduler_rows
 
 if TYPE_CHECKING:
     AnyAdmin = admin.ModelAdmin[Any]
+    AnyForm = ModelForm[Any]
 else:
-    AnyAdmin = admin.ModelAdmin
+    AnyAdmin, AnyForm = admin.ModelAdmin, ModelForm
 
 #: How long no scheduler may have been seen before every page says so.
 SILENCE = timedelta(minutes=1)
+Context = dict[str, object]
 
 
-def alarm(request: Any) -> dict[str, Any] | None:
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A link at the top of a page."""
+
+    title: str
+    url: str
+
+
+def alarm() -> Context | None:
     """What the banner says: that `migrate` has yet to run, or when a scheduler was last seen, if that is too long ago
     for tasks to run, or that everything is paused. None if all is well.
     """
@@ -39,40 +56,99 @@ def alarm(request: Any) -> dict[str, Any] | None:
     return {"seen": seen, "seen_tag": time_tag(seen, now)}
 
 
-class OurAdmin(AnyAdmin):
-    """The base of our admin classes."""
+def page_of(site: admin.AdminSite, model: type[Model], page: str, *args: object) -> str | None:
+    """The address of a page of another model on the same site; None if the model is not registered there."""
+    if not site.is_registered(model):
+        return None
+    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
+    return reverse(name, args=args, current_app=site.name)
 
+
+class UnchangedForm(StoredUnlessChanged, AnyForm):
+    """The form of a model's page that needs no other one."""
+
+
+class SavesChanges(AnyAdmin):
+    """A page whose form was sent as it came writes nothing: no hint, no new `date_changed`, no new grid."""
+
+    def save_model(self, request: HttpRequest, obj: Model, form: AnyForm, change: bool) -> None:
+        """Save what somebody changed."""
+        if not change or form.has_changed():
+            super().save_model(request, obj, form, change)
+
+
+class OurAdmin(SavesChanges):
+    """The base of our admin classes. Its templates are its own, so that pages of anybody else's stay theirs."""
+
+    form: type[AnyForm] = UnchangedForm
     paginator = BoundedPaginator
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
+    change_form_template = "onebeat/change_form.html"
+    change_list_template = "onebeat/change_list.html"
+    delete_confirmation_template = "onebeat/delete_confirmation.html"
+    delete_selected_confirmation_template = "onebeat/delete_selected_confirmation.html"
+    object_history_template = "onebeat/object_history.html"
 
     @property
     def media(self) -> Media:
-        """Django's and ours."""
+        """Django's files and ours."""
         return super().media + Media(css={"all": ["onebeat/admin.css"]}, js=["onebeat/admin.js"])
 
-    def changelist_view(self, request: Any, extra_context: Any = None) -> Any:
-        """As Django's, with the banner."""
-        return super().changelist_view(request, self._with_alarm(request, extra_context))
+    def list_tools(self, request: HttpRequest) -> list[Tool]:
+        """The links above the list, beside Django's."""
+        return []
+
+    def object_tools(self, request: HttpRequest, object_id: str) -> list[Tool]:
+        """The links above the page of one object, beside Django's."""
+        return []
+
+    def changelist_view(self, request: HttpRequest, extra_context: Context | None = None) -> HttpResponse:
+        """The list, with the banner and our links."""
+        context = {"onebeat_alarm": alarm(), "onebeat_tools": self.list_tools(request), **(extra_context or {})}
+        return super().changelist_view(request, context)
 
     def changeform_view(
-        self, request: Any, object_id: Any = None, form_url: str = "", extra_context: Any = None
-    ) -> Any:
-        """As Django's, with the banner."""
-        return super().changeform_view(request, object_id, form_url, self._with_alarm(request, extra_context))
+        self,
+        request: HttpRequest,
+        object_id: str | None = None,
+        form_url: str = "",
+        extra_context: Context | None = None,
+    ) -> HttpResponse:
+        """The form, with the banner and our links."""
+        tools = self.object_tools(request, object_id) if object_id else []
+        context = {"onebeat_alarm": alarm(), "onebeat_tools": tools, **(extra_context or {})}
+        return super().changeform_view(request, object_id, form_url, context)
 
-    def delete_view(self, request: Any, object_id: Any, extra_context: Any = None) -> Any:
-        """As Django's, with the banner."""
-        return super().delete_view(request, object_id, self._with_alarm(request, extra_context))
+    def delete_view(self, request: HttpRequest, object_id: str, extra_context: Context | None = None) -> HttpResponse:
+        """The page that asks before it deletes, with the banner."""
+        return super().delete_view(request, object_id, {"onebeat_alarm": alarm(), **(extra_context or {})})
 
-    def history_view(self, request: Any, object_id: Any, extra_context: Any = None) -> Any:
-        """As Django's, with the banner."""
-        return super().history_view(request, object_id, self._with_alarm(request, extra_context))
+    def history_view(self, request: HttpRequest, object_id: str, extra_context: Context | None = None) -> HttpResponse:
+        """What people did to an object, with the banner."""
+        return super().history_view(request, object_id, {"onebeat_alarm": alarm(), **(extra_context or {})})
 
-    def url_of(self, name: str, *args: Any) -> str:
+    def url_of(self, page: str, *args: object) -> str:
         """The address of one of this admin's pages, also of a project's own class for a proxy of the model."""
-        full = f"admin:{self.opts.app_label}_{self.opts.model_name}_{name}"
-        return reverse(full, args=args, current_app=self.admin_site.name)
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
+        return reverse(name, args=args, current_app=self.admin_site.name)
 
-    def _with_alarm(self, request: Any, extra: Any) -> dict[str, Any]:
-        return {"onebeat_alarm": alarm(request), **(extra or {})}
+
+class ReadOnlyAdmin(OurAdmin):
+    """Rows to look at: people change tasks; what follows from that is the engine's to write."""
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        """Every field that is shown."""
+        return flatten(self.fields or [])
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Nobody adds a row."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody changes a row."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody deletes a row."""
+        return False

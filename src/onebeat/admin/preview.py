@@ -1,30 +1,29 @@
 """What a form means, before it is saved: the schedule in words, its coming runs, and what the change does to them.
 
-Computed by the same code as the engine's plans. Reads the database, never writes.
+Computed by the same code as the engine's plans. Nothing is written.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
-from zoneinfo import ZoneInfo
+from datetime import datetime, tzinfo
 
 from django.conf import settings
 from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from onebeat.admin import words
-from onebeat.admin.listing import beside
+from onebeat.admin.forms import EMPTY, PeriodicTaskForm
+from onebeat.admin.listing import options_of
 from onebeat.core import run_diff
 from onebeat.core.describe import note
-from onebeat.core.planning import State
 from onebeat.core.recurrence import Cron, Recurrence, zone
-from onebeat.db import database_clock, schema
-from onebeat.errors import InvalidSchedule, Unschedulable
+from onebeat.errors import InvalidSchedule
 from onebeat.models import PeriodicTask
 from onebeat.models.instants import project_zone, to_utc
-from onebeat.store import definitions, task_states
+from onebeat.models.schedule_value import ScheduleValue
+from onebeat.queries import task_lists
+from onebeat.queries.stored_plan import stored_plan
 
 #: How many coming runs are shown.
 COUNT = 6
@@ -32,15 +31,24 @@ COUNT = 6
 _NAMED = 5
 
 
-@dataclass
+@dataclass(frozen=True, slots=True)
 class Row:
     """One run: on the wall clocks of its own zone, of the viewer's and in UTC."""
 
     own: str
     viewer: str
     utc: str
-    fate: str = ""
-    note: str = ""
+    fate: str
+    note: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a field, or may not be meant. `field` is its name, `label` what people call it."""
+
+    field: str
+    label: str
+    text: str
 
 
 @dataclass
@@ -54,93 +62,66 @@ class Preview:
     rows: list[Row] = field(default_factory=list)
     changed: bool = False
     notes: list[str] = field(default_factory=list)
-    errors: list[tuple[str, str, str]] = field(default_factory=list)
-    warnings: list[tuple[str, str, str]] = field(default_factory=list)
+    errors: list[Fault] = field(default_factory=list)
+    warnings: list[Fault] = field(default_factory=list)
     unfilled: bool = False
 
 
-def of_form(form: Any, viewer: str, using: str, touched: set[str] | None = None) -> Preview:
-    """The preview of a bound form; `touched`: only fields that a person has been in may be called empty."""
-    valid = form.is_valid()
+def of_form(form: PeriodicTaskForm, viewer: str, using: str, touched: set[str]) -> Preview:
+    """The preview of a bound form; only a field that a person has been in (`touched`) is said to be empty."""
     found = Preview()
-    if not valid:
-        for name, errors in form.errors.items():
-            for error in errors.as_data() if hasattr(errors, "as_data") else []:
-                if error.code == "required" and (touched is None or name not in touched):
-                    continue
-                label = str(form.fields[name].label or name) if name in form.fields else ""
-                found.errors += [(name, label, str(text)) for text in error.messages]
-    found.warnings = [(name, str(form.fields[name].label), text) for name, text in form.warnings()]
-    _describe(found, form.instance, form.schedule, viewer, using)
-    return found
+
+    def fault(name: str, text: str) -> Fault:
+        return Fault(name, str(form.fields[name].label or name) if name in form.fields else "", text)
+
+    for name, errors in form.errors.as_data().items():
+        for error in errors:
+            if error.code not in EMPTY or name in touched:
+                found.errors += [fault(name, str(text)) for text in error.messages]
+    found.warnings = [fault(name, text) for name, text in form.warnings()]
+    return _described(found, form.instance, form.schedule, viewer, using)
 
 
 def of_task(task: PeriodicTask, viewer: str, using: str) -> Preview:
     """The preview of a task as it is, or as a form that was refused left it."""
-    found = Preview()
-    _describe(found, task, task.scheduler, viewer, using)
+    return _described(Preview(), task, task.scheduler, viewer, using)
+
+
+def _described(found: Preview, task: PeriodicTask, schedule: ScheduleValue | None, viewer: str, using: str) -> Preview:
+    plan = stored_plan(using, task.pk, COUNT)
+    start = None if task.start_time is None else to_utc(task.start_time)
+    end = None if task.expires is None else to_utc(task.expires)
+    try:
+        rule = None if schedule is None else schedule.recurrence(start or plan.anchor)
+    except InvalidSchedule:
+        rule = None
+    if schedule is None or rule is None:
+        found.unfilled = not found.errors
+        return found
+    found.description, found.raw = words.schedule_words(schedule), words.schedule_raw(schedule)
+    own, here = rule.tz if isinstance(rule, Cron) else _project(), _viewer(viewer)
+    found.zone, found.viewer = str(own), str(here) if here and str(here) not in (str(own), "UTC") else ""
+    ahead = run_diff.coming(rule, plan.now, COUNT, start_time=start, expires=end, one_off=bool(task.one_off))
+    runs = [run_diff.Run(at) for at in ahead]
+    if task.enabled and plan.runs is not None:
+        runs = run_diff.compare(plan.runs, ahead, COUNT)
+    found.changed = any(run.fate != "same" for run in runs)
+    found.rows = [_row(run, rule, own, here) for run in runs]
+    found.notes = [*_notes(found, task, rule, plan.now), *_shared(task, schedule, using)]
     return found
 
 
-def _describe(found: Preview, task: Any, schedule: Any, viewer: str, using: str) -> None:
-    now = database_clock.now(using)
-    state = _state(task, using)
-    start = _instant(task.start_time)
-    try:
-        if schedule is None:
-            raise InvalidSchedule("schedule", None, "none is chosen")
-        rule = schedule.recurrence(start or (state.anchor if state else now))
-    except InvalidSchedule:
-        found.unfilled = not found.errors
-        return
-    found.description, found.raw = words.schedule_words(schedule), words.schedule_raw(schedule)
-    own = rule.tz if isinstance(rule, Cron) else _project()
-    theirs = _viewer(viewer)
-    found.zone, found.viewer = str(own), str(theirs) if theirs and str(theirs) not in (str(own), "UTC") else ""
-    ahead = run_diff.coming(
-        rule, now, COUNT, start_time=start, expires=_instant(task.expires), one_off=bool(task.one_off)
-    )
-    runs = _compared(task, ahead, now, using) if task.enabled else [run_diff.Run(at) for at in ahead]
-    found.changed = any(run.fate != "same" for run in runs)
-    found.rows = [_row(run, rule, own, theirs) for run in runs]
-    _notes(found, task, schedule, rule, now, using)
-
-
-def _compared(task: Any, ahead: list[datetime], now: datetime, using: str) -> list[run_diff.Run]:
-    """The coming runs beside those that are planned now; a new task has none that could change."""
-    planned = _planned(task, now, using) if task.pk and schema.complete(using) else None
-    if planned is None:
-        return [run_diff.Run(at) for at in ahead]
-    return run_diff.compare(planned, ahead, COUNT)
-
-
-def _planned(task: Any, now: datetime, using: str) -> list[datetime] | None:
-    """The next runs of the stored task; None if it has no rule to compare with."""
-    stored = definitions.fetch(using, [task.pk]).get(task.pk)
-    state = _state(task, using)
-    if stored is None:
-        return None
-    if not stored.enabled:
-        return []
-    try:
-        rule = stored.check(state.anchor if state else now)
-    except Unschedulable:
-        return []
-    starts, ends = stored.starts(), stored.ends()
-    return run_diff.coming(rule, now, COUNT, start_time=starts, expires=ends, one_off=stored.one_off)
-
-
-def _row(run: run_diff.Run, rule: Recurrence, own: Any, theirs: Any) -> Row:
+def _row(run: run_diff.Run, rule: Recurrence, own: tzinfo, here: tzinfo | None) -> Row:
     fate = {
         "new": gettext("new"),
         "gone": gettext("no longer"),
         "moved": gettext("moved from %(time)s") % {"time": wall(run.before, own)} if run.before else "",
     }.get(run.fate, "")
     said = note(rule, run.at, gettext) if isinstance(rule, Cron) and run.fate != "gone" else ""
-    return Row(wall(run.at, own), wall(run.at, theirs) if theirs else "", f"{run.at:%Y-%m-%d %H:%M:%S}", fate, said)
+    return Row(wall(run.at, own), wall(run.at, here) if here else "", f"{run.at:%Y-%m-%d %H:%M:%S}", fate, said)
 
 
-def wall(instant: datetime, tz: Any) -> str:
+def wall(instant: datetime, tz: tzinfo) -> str:
     """An instant on a zone's wall clock, with the day of the week."""
     try:
         local = instant.astimezone(tz)
@@ -149,33 +130,30 @@ def wall(instant: datetime, tz: Any) -> str:
     return f"{gettext(f'{local:%a}')} {local:%Y-%m-%d %H:%M:%S}"
 
 
-def _notes(found: Preview, task: Any, schedule: Any, rule: Recurrence, now: datetime, using: str) -> None:
+def _notes(found: Preview, task: PeriodicTask, rule: Recurrence, now: datetime) -> list[str]:
+    notes = []
     if not task.enabled:
-        found.notes.append(gettext("The task is off: nothing runs until it is enabled."))
+        notes.append(gettext("The task is off: nothing runs until it is enabled."))
     elif not found.rows:
-        found.notes.append(gettext("No run lies ahead."))
-    options = beside(task, "onebeat_options")
+        notes.append(gettext("No run lies ahead."))
+    options = options_of(task)
     if options is not None and options.paused:
-        found.notes.append(gettext("The task is paused: its runs are skipped until it is resumed."))
+        notes.append(gettext("The task is paused: its runs are skipped until it is resumed."))
     if isinstance(rule, Cron):
         said = dict.fromkeys(
             f"{run.astimezone(rule.tz):%Y-%m-%d}: {text}"
             for run in run_diff.around_clock_changes(rule, now)
             if (text := note(rule, run, gettext))
         )
-        found.notes += list(said)[:4]
+        notes += list(said)[:4]
         if rule.day_of_month != "*" and rule.day_of_week != "*":
-            found.notes.append(gettext("Both must match: the day of the month and the day of the week."))
-    found.notes += _shared(task, schedule, using)
+            notes.append(gettext("Both must match: the day of the month and the day of the week."))
+    return notes
 
 
-def _shared(task: Any, schedule: Any, using: str) -> list[str]:
+def _shared(task: PeriodicTask, schedule: ScheduleValue, using: str) -> list[str]:
     """Who else runs on the same row: a person who edits one task wants to hear that the others stay as they are."""
-    row = schedule if schedule.pk else schedule.twin(using)
-    if row is None:
-        return []
-    users = PeriodicTask._base_manager.using(using).filter(**{f"{row.KIND}_id": row.pk}).exclude(pk=task.pk)
-    names = list(users.order_by("name").values_list("name", flat=True)[: _NAMED + 1])
+    names = task_lists.sharing(using, schedule, task.pk, _NAMED + 1)
     if not names:
         return []
     shown = ", ".join(names[:_NAMED]) + (" …" if len(names) > _NAMED else "")
@@ -187,19 +165,11 @@ def _shared(task: Any, schedule: Any, using: str) -> list[str]:
     return [text % {"names": shown}]
 
 
-def _state(task: Any, using: str) -> State | None:
-    return task_states.read(using, [task.pk]).get(task.pk) if task.pk and schema.complete(using) else None
-
-
-def _instant(value: Any) -> datetime | None:
-    return None if value is None else to_utc(value)
-
-
-def _project() -> Any:
+def _project() -> tzinfo:
     return timezone.get_current_timezone() if settings.USE_TZ else project_zone()
 
 
-def _viewer(name: str) -> ZoneInfo | None:
+def _viewer(name: str) -> tzinfo | None:
     try:
         return zone(name) if name else None
     except InvalidSchedule:

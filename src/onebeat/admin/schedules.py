@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.contrib import admin
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin.listing import ScheduleList
 from onebeat.admin.pages import OurAdmin
 from onebeat.admin.words import WithReadings, schedule_words
 from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
+from onebeat.models.schedule_value import ScheduleValue
 
 
 class ScheduleAdmin(OurAdmin):
@@ -18,19 +18,19 @@ class ScheduleAdmin(OurAdmin):
 
     list_display = ["in_words", "used_by"]
 
-    def get_changelist(self, request: Any, **kwargs: Any) -> Any:
-        """Our list."""
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ScheduleList]:
+        """The list that counts the users of each row of a page."""
         return ScheduleList
 
     @admin.display(description=_("schedule"))
-    def in_words(self, schedule: Any) -> str:
+    def in_words(self, schedule: ScheduleValue) -> str:
         """The schedule in words."""
         return schedule_words(schedule)
 
     @admin.display(description=_("tasks"))
-    def used_by(self, schedule: Any) -> int:
+    def used_by(self, schedule: ScheduleValue) -> int:
         """How many tasks use it."""
-        return int(schedule.onebeat_users)
+        return int(schedule.__dict__["onebeat_users"])
 
 
 @admin.register(IntervalSchedule)

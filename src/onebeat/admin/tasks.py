@@ -2,38 +2,54 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, cast
 
 from django.contrib import admin
-from django.db.models import BooleanField
-from django.db.models.expressions import RawSQL
-from django.http import HttpResponse, HttpResponseForbidden, HttpResponseNotAllowed
+from django.contrib.admin.utils import quote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import (
+    HttpRequest,
+    HttpResponse,
+    HttpResponseForbidden,
+    HttpResponseNotAllowed,
+    HttpResponseRedirect,
+)
 from django.shortcuts import render
-from django.urls import path
+from django.template.loader import render_to_string
+from django.urls import URLPattern, path
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.text import smart_split, unescape_string_literal
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import filters, kinds, overview, preview, secrets
-from onebeat.admin.acting import ACTS
 from onebeat.admin.actions import TaskActions
 from onebeat.admin.columns import TaskColumns
 from onebeat.admin.forms import PeriodicTaskForm, TaskOptionsForm
 from onebeat.admin.listing import TaskList
-from onebeat.admin.pages import OurAdmin
+from onebeat.admin.pages import Tool, alarm, page_of
 from onebeat.admin.words import WithReadings
-from onebeat.db import expressions, schema
-from onebeat.models import PeriodicTask, TaskOptions
+from onebeat.db import schema
+from onebeat.models import Occurrence, PeriodicTask, TaskOptions
 from onebeat.models.task_rules import SCHEDULES
+from onebeat.queries import task_lists
 
 if TYPE_CHECKING:
+    from django.contrib.admin.options import InlineModelAdmin
+    from django.contrib.admin.options import _FieldsetSpec as Fieldsets
+
     OptionsInline = admin.StackedInline[TaskOptions, PeriodicTask]
+    Inline = type[InlineModelAdmin[Any, Any]]
+    Inlines = list[Inline] | tuple[Inline, ...] | tuple[()]
+    Row = str | list[str] | tuple[str, ...] | tuple[()]
 else:
     OptionsInline = admin.StackedInline
 
 #: What a search looks through: columns of the task.
-SEARCHED = ["name", "task", "args", "kwargs"]
+SEARCHED = [*task_lists.NAMES, *task_lists.ARGUMENTS]
 
 
 class TaskOptionsInline(OptionsInline):
@@ -54,7 +70,7 @@ class TaskOptionsInline(OptionsInline):
 
 
 @admin.register(PeriodicTask)
-class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
+class PeriodicTaskAdmin(WithReadings, TaskColumns, TaskActions):
     """A page of the list takes the same number of queries however many tasks are on it, or beyond it."""
 
     form = PeriodicTaskForm
@@ -75,7 +91,6 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
     ]
     search_fields = SEARCHED
     list_per_page = 50
-    actions = list(ACTS)
     ordering = ["name"]
     readonly_fields = ["next_run", "last_run_at", "total_run_count", "date_changed", "preview", "schedule_in_words"]
     fieldsets = [
@@ -108,77 +123,76 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
         (_("Runs"), {"fields": ["next_run", "last_run_at", "total_run_count", "date_changed"]}),
     ]
 
-    def get_queryset(self, request: Any) -> Any:
+    def get_queryset(self, request: HttpRequest) -> QuerySet[PeriodicTask]:
         """With all that the list and a task's text show, as far as `migrate` has made its tables."""
-        rows = super().get_queryset(request).select_related(*SCHEDULES)
+        rows: QuerySet[PeriodicTask] = super().get_queryset(request).select_related(*SCHEDULES)
         return rows.select_related("onebeat_state", "onebeat_options") if schema.complete(rows.db) else rows
 
-    def get_search_results(self, request: Any, queryset: Any, search_term: str) -> tuple[Any, bool]:
-        """As Django's: each word or quoted phrase is in one of the fields. In one look at each task, where the fields
-        are ours.
-        """
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[PeriodicTask], search_term: str
+    ) -> tuple[QuerySet[PeriodicTask], bool]:
+        """Each word or quoted phrase is in one of the fields. In one look at each task, where the fields are ours."""
         if list(self.get_search_fields(request)) != SEARCHED:
             return super().get_search_results(request, queryset, search_term)
-        table = self.opts.db_table
         for word in smart_split(search_term):
             text = unescape_string_literal(word) if word[0] == word[-1] and word[0] in "\"'" else word
-            sql, params = expressions.holds(queryset.db, table, SEARCHED, text)
-            queryset = queryset.filter(RawSQL(sql, params, output_field=BooleanField()))
+            queryset = task_lists.holding(queryset, text, secrets.words())
         return queryset, False
 
-    def get_inlines(self, request: Any, obj: Any) -> Any:
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Part of Django's reading of an address: no filter tells what a masked argument holds."""
+        if secrets.words() and lookup.split("__")[0] in secrets.FIELDS:
+            return False
+        return super().lookup_allowed(lookup, value, request)
+
+    def get_inlines(self, request: HttpRequest, obj: PeriodicTask | None) -> Inlines:
         """The options, once `migrate` has made their table."""
         inlines = super().get_inlines(request, obj)
         if schema.complete(self.get_queryset_db()):
             return inlines
-        return [one for one in inlines if one.model is not TaskOptions]
+        return [inline for inline in inlines if inline.model is not TaskOptions]
 
-    def get_changelist(self, request: Any, **kwargs: Any) -> Any:
-        """Our list."""
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[TaskList]:
+        """The list that reads what its columns show."""
         return TaskList
 
-    def get_fieldsets(self, request: Any, obj: Any = None) -> Any:
-        """For those who may only look, the schedule as it reads instead of the fields it is made of."""
-        found = self._without_runs(super().get_fieldsets(request, obj), obj)
-        if self._may_edit(request, obj):
+    def get_fieldsets(self, request: HttpRequest, obj: PeriodicTask | None = None) -> Fieldsets:
+        """A new task has not run: nothing of that is shown. Those who may only look see the schedule as it reads
+        instead of the fields that it is made of.
+        """
+        found = list(super().get_fieldsets(request, obj))
+        if obj is None:
+            found = [each for each in found if "total_run_count" not in each[1]["fields"]]
+        if self.has_add_permission(request) if obj is None else self.has_change_permission(request, obj):
             return found
         own = {name for kind in kinds.MODELS for name in kinds.names(kind)} | {"kind"}
         return [(title, {**options, "fields": _viewed(options["fields"], own)}) for title, options in found]
 
-    def _without_runs(self, found: Any, obj: Any) -> Any:
-        """A new task has not run: nothing to show of it."""
-        return found if obj is not None else [one for one in found if "total_run_count" not in one[1]["fields"]]
-
-    def _may_edit(self, request: Any, obj: Any) -> bool:
-        return self.has_add_permission(request) if obj is None else self.has_change_permission(request, obj)
-
-    def get_object(self, request: Any, object_id: str, from_field: Any = None) -> Any:
-        """As Django's; who may only look is shown no secret value."""
-        task = super().get_object(request, object_id, from_field)
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> PeriodicTask | None:
+        """The task; who may only look is shown no secret value."""
+        task: PeriodicTask | None = super().get_object(request, object_id, from_field)
         if task is not None and not self.has_change_permission(request, task):
             for name in secrets.FIELDS:
                 setattr(task, name, secrets.masked(getattr(task, name)))
         return task
 
     @admin.display(description=_("preview"))
-    def preview(self, task: Any) -> SafeString:
+    def preview(self, task: PeriodicTask | None) -> SafeString:
         """What the schedule means; kept up to date by our script while somebody types."""
-        url = self.url_of("preview")
         found = preview.of_task(task or PeriodicTask(), "", self.get_queryset_db())
-        content = render(None, "onebeat/preview.html", {"preview": found}).content.decode()
         return format_html(
             '<div class="ob-preview" aria-live="polite" data-url="{}" data-object="{}">{}</div>',
-            url,
+            self.url_of("preview"),
             task.pk if task and task.pk else "",
-            SafeString(content),
+            render_to_string("onebeat/preview.html", {"preview": found}),
         )
 
     def get_queryset_db(self) -> str:
         """The database that the pages read."""
         return str(PeriodicTask.objects.all().db)
 
-    def get_urls(self) -> Any:
-        """Django's and ours."""
+    def get_urls(self) -> list[URLPattern]:
+        """Django's pages and ours."""
         view, own = self.admin_site.admin_view, f"{self.opts.app_label}_{self.opts.model_name}"
         return [
             path("preview/", view(self.preview_view), name=f"{own}_preview"),
@@ -187,20 +201,36 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
             *super().get_urls(),
         ]
 
-    def changeform_view(
-        self, request: Any, object_id: Any = None, form_url: str = "", extra_context: Any = None
-    ) -> Any:
-        """As Django's, with the links to what can be done with the task."""
-        task = self.get_object(request, object_id) if object_id else None
-        context = {"onebeat_acts": self.onebeat_acts(request, task) if task else [], **(extra_context or {})}
-        return super().changeform_view(request, object_id, form_url, context)
+    def list_tools(self, request: HttpRequest) -> list[Tool]:
+        """The overview, and the ledger where this site has it."""
+        return [Tool(gettext("Overview"), self.url_of("overview")), *self._ledger("")]
 
-    def overview_view(self, request: Any) -> HttpResponse:
-        """Who is at work, what needs a person, and the load to come."""
-        page: HttpResponse = overview.view(self, request)
-        return page
+    def object_tools(self, request: HttpRequest, object_id: str) -> list[Tool]:
+        """What can be done with the task, and its part of the ledger."""
+        return [*super().object_tools(request, object_id), *self._ledger(f"?task__id__exact={quote(object_id)}")]
 
-    def preview_view(self, request: Any) -> HttpResponse:
+    def _ledger(self, query: str) -> list[Tool]:
+        url = page_of(self.admin_site, Occurrence, "changelist")
+        return [] if url is None else [Tool(gettext("Occurrences"), url + query)]
+
+    def overview_view(self, request: HttpRequest) -> HttpResponse:
+        """Who is at work, what needs a person, and the load to come, for anybody who may look at tasks."""
+        if not self.has_view_or_change_permission(request):
+            raise PermissionDenied
+        using = self.get_queryset_db()
+        if not schema.complete(using):
+            return HttpResponseRedirect(self.url_of("changelist"))
+        context = {
+            **self.admin_site.each_context(request),
+            "title": gettext("Overview"),
+            "opts": self.opts,
+            "media": self.media,
+            "onebeat_alarm": alarm(),
+            **overview.context(using),
+        }
+        return render(request, "onebeat/overview.html", context)
+
+    def preview_view(self, request: HttpRequest) -> HttpResponse:
         """The preview of what is in the form at this moment, as a piece of HTML. It writes nothing.
 
         By POST alone, since arguments may be secret and long, and neither belongs into an address.
@@ -212,17 +242,18 @@ class PeriodicTaskAdmin(WithReadings, TaskActions, TaskColumns, OurAdmin):
         allowed = self.has_change_permission(request, task) if task else self.has_add_permission(request)
         if not allowed:
             return HttpResponseForbidden()
-        form = self.get_form(request, task, change=task is not None)(request.POST, instance=task)
+        kind = cast(type[PeriodicTaskForm], self.get_form(request, task, change=task is not None))
+        form = kind(request.POST, instance=task)
         touched = set(request.POST.get("onebeat_touched", "").split())
         found = preview.of_form(form, request.POST.get("onebeat_zone", ""), self.get_queryset_db(), touched)
         return render(request, "onebeat/preview.html", {"preview": found})
 
 
-def _viewed(names: Any, own: set[str]) -> list[Any]:
-    found: list[Any] = []
+def _viewed(names: Iterable[Row], own: set[str]) -> list[Row]:
+    found: list[Row] = []
     for name in names:
         if name == "kind":
             found.append("schedule_in_words")
-        elif not (set(name) if isinstance(name, tuple) else {name}) & own:
+        elif not ({name} if isinstance(name, str) else set(name)) & own:
             found.append(name)
     return found

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Model
+from django.http import HttpRequest
 from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -18,7 +21,17 @@ from onebeat.errors import InvalidSchedule
 from onebeat.models import CrontabSchedule, PeriodicTask
 from onebeat.models.celery_readings import look_up
 from onebeat.models.instants import from_utc
+from onebeat.models.schedule_value import ScheduleValue
 from onebeat.models.task_rules import SCHEDULES
+
+if TYPE_CHECKING:
+    from django.utils.functional import _StrPromise
+
+    AnyAdmin = admin.ModelAdmin[Any]
+    #: Translated now, or when it is shown.
+    Text = str | _StrPromise
+else:
+    AnyAdmin = object
 
 #: The phrases of `core.describe` that it picks from a table: named here, so that translators are given them.
 UNITS = [
@@ -43,7 +56,7 @@ UNITS = [
 _MINUTE, _HOUR, _DAY = timedelta(minutes=1), timedelta(hours=1), timedelta(days=1)
 
 
-def schedule_words(schedule: Any) -> str:
+def schedule_words(schedule: ScheduleValue) -> str:
     """A schedule row in words; as it is written when no rule can be read from it."""
     try:
         return describe(schedule.recurrence(), gettext)
@@ -51,7 +64,7 @@ def schedule_words(schedule: Any) -> str:
         return str(schedule)
 
 
-def schedule_raw(schedule: Any) -> str:
+def schedule_raw(schedule: ScheduleValue) -> str:
     """The five fields of a crontab row as they are written; empty where its words are those fields already, and for the
     other kinds, whose words say it all.
     """
@@ -61,20 +74,20 @@ def schedule_raw(schedule: Any) -> str:
     return "" if schedule_words(schedule).startswith(text) else text
 
 
-class WithReadings:
+class WithReadings(AnyAdmin):
     """Mixed into the admin of rows that lead to crontabs: what Celery made of those that were taken over is looked up
     once for a page of the list.
     """
 
-    def get_changelist_instance(self, request: Any) -> Any:
-        """With the readings of the page's crontabs."""
-        page = super().get_changelist_instance(request)  # type: ignore[misc]
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """The list, with the readings of the page's crontabs."""
+        page = super().get_changelist_instance(request)
         rows = [row if isinstance(row, CrontabSchedule) else row.crontab for row in page.result_list]
         look_up(page.queryset.db, [row for row in rows if row is not None])
         return page
 
 
-def schedules_of(task: PeriodicTask) -> list[Any]:
+def schedules_of(task: PeriodicTask) -> list[ScheduleValue]:
     """The schedule rows that a task points at: one, unless the row is broken."""
     rows = [getattr(task, kind) for kind in SCHEDULES]
     return [row for row in rows if row is not None]
@@ -138,16 +151,21 @@ def two(first: str, second: str, tag: str = "span") -> SafeString:
     return format_html('{}<div class="ob-quiet ob-small">{}</div>', first, small)
 
 
-def labelled(label: Any, cell: SafeString) -> SafeString:
+def quiet(text: str) -> SafeString:
+    """A text that is no news."""
+    return format_html('<span class="ob-quiet">{}</span>', text)
+
+
+def labelled(label: Text, cell: SafeString) -> SafeString:
     """A cell that says what it is where the narrow screen has no head of the table."""
     return format_html('<span class="ob-label">{}: </span>{}', label, cell)
 
 
-def instant(name: str, label: Any) -> Callable[[Any, Any], str | None]:
+def instant(name: str, label: Text) -> Callable[[AnyAdmin, Model], str | None]:
     """A read-only column for the engine's instant `name`, sortable."""
 
     @admin.display(description=label, ordering=name)
-    def column(model_admin: Any, row: Any) -> str | None:
+    def column(model_admin: AnyAdmin, row: Model) -> str | None:
         return shown(getattr(row, name))
 
     return column

@@ -8,8 +8,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin.pages import SavesChanges, UnchangedForm
 from onebeat.compat.pages import PeriodicTaskAdmin, PeriodicTaskForm
 from onebeat.compat.utils import is_database_scheduler
 from onebeat.compat.widgets import TaskChoiceField, TaskSelectWidget
@@ -44,9 +47,8 @@ __all__ = [
 
 if TYPE_CHECKING:
     TaskInline = admin.TabularInline[PeriodicTask, Any]
-    ScheduleModelAdmin = admin.ModelAdmin[Any]
 else:
-    TaskInline, ScheduleModelAdmin = admin.TabularInline, admin.ModelAdmin
+    TaskInline = admin.TabularInline
 
 
 class PeriodicTaskInline(TaskInline):
@@ -60,13 +62,15 @@ class PeriodicTaskInline(TaskInline):
     verbose_name = _("Periodic tasks using this schedule")
     verbose_name_plural = verbose_name
 
-    def has_add_permission(self, request: Any, obj: Any = None) -> bool:
-        """No."""
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Nobody adds a task here."""
         return False
 
 
-class ScheduleAdmin(ScheduleModelAdmin):
+class ScheduleAdmin(SavesChanges):
     """A schedule, with the tasks that use it."""
+
+    form = UnchangedForm
 
     inlines = [PeriodicTaskInline]
 

@@ -2,29 +2,44 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from celery import current_app
 from django import forms
 from django.contrib import admin, messages
-from django.db.models import Case, QuerySet, Value, When
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import PeriodicTaskForm as OurForm
-from onebeat.admin import TaskOptionsInline
+from onebeat.admin import TaskOptionsInline, actions
+from onebeat.admin.acting import ACTS, Act, Done, Given, switch
+from onebeat.admin.pages import SavesChanges
 from onebeat.compat.widgets import TaskChoiceField
-from onebeat.core.headers import NAME_HEADER, free
 from onebeat.models import PeriodicTask, PeriodicTasks
 from onebeat.models.task_rules import SCHEDULES, check_json
 
 __all__ = ["PeriodicTaskAdmin", "PeriodicTaskForm"]
 
 if TYPE_CHECKING:
-    TaskModelAdmin = admin.ModelAdmin[PeriodicTask]
-else:
-    TaskModelAdmin = admin.ModelAdmin
+    Rows = QuerySet[PeriodicTask]
+    Said = Callable[[int], str]
+
+
+def _enable(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
+    switch(task, True, using)
+    return Done(task, gettext("Enabled"))
+
+
+def _disable(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
+    switch(task, False, using)
+    return Done(task, gettext("Disabled"))
+
+
+def _toggle(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
+    return (_disable if task.enabled else _enable)(task, given, by, using)
 
 
 class PeriodicTaskForm(OurForm):
@@ -43,23 +58,23 @@ class PeriodicTaskForm(OurForm):
         if data.get("regtask"):
             data["task"] = data["regtask"]
         if not data.get("task"):
-            self.add_error("task", _("Need name of task"))
+            self.add_error("task", gettext("Need name of task"))
         return data
 
-    def clean_args(self) -> Any:
-        """A JSON list."""
+    def clean_args(self) -> str:
+        """Refuse what is no JSON list."""
         return self._json("args")
 
-    def clean_kwargs(self) -> Any:
-        """A JSON object."""
+    def clean_kwargs(self) -> str:
+        """Refuse what is no JSON object."""
         return self._json("kwargs")
 
-    def _json(self, name: str) -> Any:
+    def _json(self, name: str) -> str:
         check_json(name, self.cleaned_data[name])
-        return self.cleaned_data[name]
+        return str(self.cleaned_data[name])
 
 
-class PeriodicTaskAdmin(TaskModelAdmin):
+class PeriodicTaskAdmin(SavesChanges):
     """Tasks, with onebeat's options below."""
 
     form = PeriodicTaskForm
@@ -88,54 +103,70 @@ class PeriodicTaskAdmin(TaskModelAdmin):
     )
     readonly_fields = ("last_run_at", "crontab_translation")
 
-    def get_queryset(self, request: Any) -> QuerySet[PeriodicTask]:
+    def get_queryset(self, request: HttpRequest) -> Rows:
         """With all that the list shows."""
-        return super().get_queryset(request).select_related(*SCHEDULES)
+        rows: Rows = super().get_queryset(request)
+        return rows.select_related(*SCHEDULES)
 
     def crontab_translation(self, obj: PeriodicTask) -> str:
         """The task's crontab in words."""
         return "" if obj.crontab is None else obj.crontab.human_readable
 
-    @admin.action(description=_("Enable selected tasks"))
-    def enable_tasks(self, request: Any, queryset: QuerySet[PeriodicTask]) -> None:
+    @admin.action(description=_("Enable selected tasks"), permissions=["change"])
+    def enable_tasks(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         """Enable them; the first run is the first match from now on."""
-        count = queryset.update(enabled=True)
-        self._told(request, ngettext("{0} task was enabled", "{0} tasks were enabled", count).format(count))
+        act = Act("enable_tasks", _("Enable selected tasks"), "", _enable)
+        return self._act(
+            request, queryset, act,
+            lambda n: ngettext("{0} task was successfully enabled", "{0} tasks were successfully enabled", n),
+        )  # fmt: skip
 
-    @admin.action(description=_("Disable selected tasks"))
-    def disable_tasks(self, request: Any, queryset: QuerySet[PeriodicTask]) -> None:
+    @admin.action(description=_("Disable selected tasks"), permissions=["change"])
+    def disable_tasks(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         """Disable them."""
-        count = queryset.update(enabled=False)
-        self._told(request, ngettext("{0} task was disabled", "{0} tasks were disabled", count).format(count))
+        act = Act("disable_tasks", _("Disable selected tasks"), "", _disable)
+        return self._act(
+            request, queryset, act,
+            lambda n: ngettext("{0} task was successfully disabled", "{0} tasks were successfully disabled", n),
+        )  # fmt: skip
 
-    @admin.action(description=_("Toggle activity of selected tasks"))
-    def toggle_tasks(self, request: Any, queryset: QuerySet[PeriodicTask]) -> None:
+    @admin.action(description=_("Toggle activity of selected tasks"), permissions=["change"])
+    def toggle_tasks(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
         """Enable the disabled ones and the other way round."""
-        count = self._toggle_tasks_activity(queryset)
-        self._told(request, ngettext("{0} task was toggled", "{0} tasks were toggled", count).format(count))
+        act = Act("toggle_tasks", _("Toggle activity of selected tasks"), "", _toggle)
+        return self._act(
+            request, queryset, act,
+            lambda n: ngettext("{0} task was successfully toggled", "{0} tasks were successfully toggled", n),
+        )  # fmt: skip
 
-    @admin.action(description=_("Run selected tasks"))
-    def run_tasks(self, request: Any, queryset: QuerySet[PeriodicTask]) -> None:
-        """Send each of them now, beside its schedule. None is sent if one of them is not registered here."""
-        app = self.celery_app
-        app.loader.import_default_modules()
+    @admin.action(description=_("Run selected tasks"), permissions=["change"])
+    def run_tasks(self, request: HttpRequest, queryset: Rows) -> HttpResponse | None:
+        """Ask for a run of each now, beside its schedule. None is run if the Celery task of one is not registered."""
+        self.celery_app.loader.import_default_modules()
+        for name in queryset.order_by("task").values_list("task", flat=True).distinct():
+            if name not in self.celery_app.tasks:
+                self.message_user(request, gettext('task "{0}" not found').format(name), level=messages.ERROR)
+                return None
+        act = Act("run_tasks", _("Run selected tasks"), "", ACTS["run_now"].do)
+        return self._act(
+            request, queryset, act,
+            lambda n: ngettext("{0} task was successfully run", "{0} tasks were successfully run", n),
+        )  # fmt: skip
+
+    def _act(self, request: HttpRequest, queryset: Rows, act: Act, said: Said) -> HttpResponse | None:
+        progress = actions.perform(self, request, queryset, act, {"why": ""})
+        for name, why in progress.unfit:
+            text = gettext("%(name)s was left as it is: %(why)s.") % {"name": name, "why": why}
+            self.message_user(request, text, level=messages.WARNING)
+        if progress.more:
+            return actions.go_on(self, request, act, progress)
+        PeriodicTasks.update_changed()
+        count = progress.count + len(progress.tasks)
+        self.message_user(request, said(count).format(count))
+        return None
+
+    def _toggle_tasks_activity(self, queryset: Rows) -> int:
         tasks = list(queryset)
         for task in tasks:
-            if task.task not in app.tasks:
-                self.message_user(
-                    request, gettext('task "{0}" not found').format(task.task), level=messages.ERROR
-                )  # fmt: skip
-                return
-        for task in tasks:
-            options: dict[str, Any] = {"queue": task.queue} if task.queue else {}
-            headers = {**free(json.loads(task.headers or "{}")), NAME_HEADER: task.name}
-            args, kwargs = json.loads(task.args or "[]"), json.loads(task.kwargs or "{}")
-            app.tasks[task.task].apply_async(args=args, kwargs=kwargs, headers=headers, **options)
-        self._told(request, ngettext("{0} task was run", "{0} tasks were run", len(tasks)).format(len(tasks)))
-
-    def _toggle_tasks_activity(self, queryset: QuerySet[PeriodicTask]) -> int:
-        return queryset.update(enabled=Case(When(enabled=True, then=Value(False)), default=Value(True)))
-
-    def _told(self, request: Any, text: str) -> None:
-        PeriodicTasks.update_changed()
-        self.message_user(request, text)
+            _toggle(task, {"why": ""}, None, queryset.db)
+        return len(tasks)

@@ -33,12 +33,12 @@ class TaskSelectWidget(forms.Select):
         return list(_TaskChoices(self.celery_app))
 
     @property
-    def choices(self) -> Any:
-        """As `tasks_as_choices`."""
+    def choices(self) -> list[tuple[str, str]]:
+        """The registered tasks, looked up each time."""
         return self.tasks_as_choices()
 
     @choices.setter
-    def choices(self, value: Any) -> None:
+    def choices(self, value: object) -> None:
         """What a field hands over has no say."""
 
 
@@ -47,6 +47,6 @@ class TaskChoiceField(forms.ChoiceField):
 
     widget = TaskSelectWidget
 
-    def valid_value(self, value: Any) -> bool:
-        """Any."""
+    def valid_value(self, value: object) -> bool:
+        """Every name is a choice."""
         return True

@@ -121,6 +121,9 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     localTimes(document);
+    /* An action on many tasks goes on with its next portion by itself. */
+    const next = document.querySelector("form.ob-goes-on");
+    if (next) next.submit();
     const box = document.querySelector(".ob-preview[data-url]");
     const form = box && box.closest("form");
     if (!form || !form.querySelector('input[name="kind"]')) return;
