@@ -46,10 +46,13 @@ def test_twins(bench: Bench) -> None:
             await onebeat.aresume("t"),
             await onebeat.askip("t", at(100)),
             (await onebeat.arun_now("t")).run,
+            await onebeat.adisable("t"),
+            await onebeat.aenable("t"),
+            (await onebeat.aduplicate("t", "u")).name,
         ]
 
-    assert async_to_sync(story)() == [True, True, True, 1, ["paused"], "waiting", 1, True, 1]
+    assert async_to_sync(story)() == [True, True, True, 1, ["paused"], "waiting", 1, True, 1, 1, 1, "u"]
     verbs = list(Action.objects.order_by("pk").values_list("verb", flat=True))
-    assert verbs == ["move", "cancel", "pause", "resume", "skip", "run_now"]
-    assert PeriodicTask.objects.count() == 2
+    assert verbs == ["move", "cancel", "pause", "resume", "skip", "run_now", "disable", "enable", "duplicate"]
+    assert PeriodicTask.objects.count() == 3
     assert onebeat.aonce.__name__ == "aonce"

@@ -23,6 +23,7 @@ from onebeat.verbs.once_changes import OnceState
 from onebeat.verbs.pausing import CatchUp, pause, resume
 from onebeat.verbs.run_now import run_now
 from onebeat.verbs.skipping import skip
+from onebeat.verbs.switching import disable, duplicate, enable
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,6 +41,9 @@ __all__ = [
     "Upcoming",
     "Verdict",
     "acancel",
+    "adisable",
+    "aduplicate",
+    "aenable",
     "aexplain",
     "aonce",
     "aonce_many",
@@ -49,6 +53,9 @@ __all__ = [
     "askip",
     "aupcoming",
     "cancel",
+    "disable",
+    "duplicate",
+    "enable",
     "explain",
     "linked",
     "once",
@@ -73,6 +80,9 @@ def _twin(verb: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
 
 
 acancel = _twin(cancel)
+adisable = _twin(disable)
+aduplicate = _twin(duplicate)
+aenable = _twin(enable)
 aexplain = _twin(explain)
 aonce = _twin(once)
 aonce_many = _twin(once_many)

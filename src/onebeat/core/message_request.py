@@ -99,8 +99,7 @@ def message_request(
 ) -> MessageRequest:
     """Check everything that can be checked without a database. Raises `InvalidMessage`
     naming the argument."""
-    if not isinstance(key, str) or not key.strip() or len(key) > _NAME:
-        raise InvalidMessage(f"key: a text of 1 to {_NAME} characters is needed, not {key!r}")
+    check_name("key", key)
     if not isinstance(at, datetime | timedelta):
         raise InvalidMessage(f"at: an aware datetime or a timedelta from now is needed, not {type(at).__name__}")
     if isinstance(at, datetime) and at.utcoffset() is None:
@@ -125,6 +124,12 @@ def message_request(
         ",".join(sorted({word.strip() for word in words})),
         link,
     )
+
+
+def check_name(argument: str, name: object) -> None:
+    """Raise `InvalidMessage` naming the argument unless `name` can be a task's name."""
+    if not isinstance(name, str) or not name.strip() or len(name) > _NAME:
+        raise InvalidMessage(f"{argument}: a text of 1 to {_NAME} characters is needed, not {name!r}")
 
 
 def _name(task: Any) -> str:

@@ -28,8 +28,13 @@ def named(using: str, name: str) -> tuple[int, str]:
     """The key and the name of the task of this name. Raises `UnknownTask`."""
     found = tasks(using).filter(name=name).values_list("pk", "name").first()
     if found is None:
-        raise UnknownTask(name, near(name, tasks(using).values_list("name", flat=True)))
+        raise unknown(using, name)
     return found
+
+
+def unknown(using: str, name: str) -> UnknownTask:
+    """The error that says that no task has this name, with those that are near it."""
+    return UnknownTask(name, near(name, tasks(using).values_list("name", flat=True)))
 
 
 def tagged(using: str, tag: str) -> Named:
