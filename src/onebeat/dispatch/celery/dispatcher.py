@@ -235,6 +235,9 @@ class CeleryDispatcher:
 
     def _failure(self, message: Message, error: Exception) -> PublishResult:
         """What an error says: of the message, of the broker, or of somebody's code on the way to it."""
+        cause = error.__cause__
+        if isinstance(error, OperationalError) and isinstance(cause, _OWN_FAULTS):
+            error = cause  # kombu counts KeyError among Redis' connection errors
         reason = f"{type(error).__name__}: {error}"
         if isinstance(error, MessageNacked) or isinstance(error.__cause__, MessageNacked):
             return _FULL
@@ -242,7 +245,7 @@ class CeleryDispatcher:
             return Refused(reason)
         foreign = self._overridden(message.task)
         if isinstance(error, _OWN_FAULTS):
-            # kombu counts KeyError among Redis' connection errors. Of somebody's own code nobody knows what it means.
+            # Of somebody's own code nobody knows what it means.
             return Failed(reason) if foreign else Refused(reason)
         if self._connection is None or isinstance(error, (_BATCH_LOST, OperationalError)):
             return Unsent(repr(error))
