@@ -6,6 +6,7 @@ from typing import Any
 
 from onebeat.conf import current
 from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
+from onebeat.engine.assembly import Assembly
 from onebeat.engine.loop import settle_in
 from onebeat.engine.tick import Engine
 from onebeat.models import ClockedSchedule, PeriodicTask
@@ -19,7 +20,8 @@ class Scheduler:
 
     def start(self) -> None:
         settings = current()
-        self.engine = Engine(CeleryDispatcher(self.app, plain_below=settings.plain_below), settings)
+        dispatcher = CeleryDispatcher(self.app, plain_below=settings.plain_below)
+        self.engine = Engine(Assembly(dispatcher, settings))
         settle_in()
 
     def tick(self) -> float:

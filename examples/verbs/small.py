@@ -41,9 +41,10 @@ def scheduler() -> Any:
     """One for the whole program. Its way out is the last thing."""
     from onebeat.conf import current
     from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
+    from onebeat.engine.assembly import Assembly
     from onebeat.engine.tick import Engine
 
-    engine = Engine(CeleryDispatcher(app), current())
+    engine = Engine(Assembly(CeleryDispatcher(app), current()))
     atexit.register(engine.close)
     return engine
 

@@ -345,6 +345,7 @@ def _die_at(point: str, turn: int) -> None:
     django.setup()
     from onebeat.conf import current
     from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
+    from onebeat.engine.assembly import Assembly
     from onebeat.engine.loop import Loop
     from onebeat.engine.stop import Stop
     from onebeat.engine.tick import Engine
@@ -358,7 +359,8 @@ def _die_at(point: str, turn: int) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     settings = current()
-    Loop(Engine(CeleryDispatcher(app, plain_below=settings.plain_below), settings, at=at), Stop()).run()
+    dispatcher = CeleryDispatcher(app, plain_below=settings.plain_below)
+    Loop(Engine(Assembly(dispatcher, settings, at=at)), Stop()).run()
 
 
 def _skewed(seconds: float) -> None:

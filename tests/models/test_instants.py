@@ -34,6 +34,7 @@ def plan(now: str) -> dict[str, Any]:
     from onebeat.conf import Settings
     from onebeat.core import clock
     from onebeat.dispatch.base import Accepted
+    from onebeat.engine.assembly import Assembly
     from onebeat.engine.tick import Engine
     from onebeat.models import ClockedSchedule, CrontabSchedule, IntervalSchedule, Occurrence, PeriodicTask, TaskState
     from onebeat.models.instants import from_utc
@@ -64,7 +65,7 @@ def plan(now: str) -> dict[str, Any]:
             clocked_time=from_utc(start + timedelta(minutes=31, microseconds=123456))
         )
         PeriodicTask.objects.create(name="once", task="t", clocked=clocked, one_off=True)
-        engine = Engine(Taking(), Settings())
+        engine = Engine(Assembly(Taking(), Settings()))
         for hour in range(25):
             clock.move(start + timedelta(hours=hour))
             engine.tick()

@@ -18,6 +18,7 @@ def main(order: dict[str, Any]) -> None:
     django.setup()
     from onebeat.conf import current
     from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
+    from onebeat.engine.assembly import Assembly
     from onebeat.engine.loop import Loop
     from onebeat.engine.stop import Stop
     from onebeat.engine.tick import Engine
@@ -33,7 +34,8 @@ def main(order: dict[str, Any]) -> None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     settings, stop = current(), Stop()
-    engine = Engine(CeleryDispatcher(app, plain_below=settings.plain_below), settings, at=at, stopping=stop.requested)
+    dispatcher = CeleryDispatcher(app, plain_below=settings.plain_below)
+    engine = Engine(Assembly(dispatcher, settings, at=at, stopping=stop.requested))
     with stop.on_signals():
         Loop(engine, stop).run()
 

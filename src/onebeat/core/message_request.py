@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypedDict
 
-from onebeat.core.headers import refusal, reserved
+from onebeat.core.headers import problem
 from onebeat.core.jsonable import encode
 from onebeat.errors import InvalidMessage
 
@@ -201,9 +202,10 @@ def _flag(name: str, value: Any) -> bool:
 def _headers(name: str, value: Any) -> str:
     if not isinstance(value, Mapping):
         raise InvalidMessage(f"{name}: a dict is needed, not {value!r}")
-    if names := reserved(map(str, value)):
-        raise InvalidMessage(refusal(names))
-    return encode(name, dict(value))
+    text = encode(name, dict(value))
+    if why := problem(json.loads(text)):
+        raise InvalidMessage(why)
+    return text
 
 
 def _any(name: str, value: Any) -> Any:

@@ -15,7 +15,7 @@ from django.db import router
 from django.db.models import Model, Q
 from django.db.models.base import ModelState
 
-from onebeat.core.headers import refusal, reserved
+from onebeat.core.headers import problem
 
 SCHEDULES = ("interval", "crontab", "solar", "clocked")
 JSON_FIELDS = {"args": list, "kwargs": dict, "headers": dict}
@@ -63,16 +63,11 @@ def check_json(name: str, text: Any) -> None:
 
 
 def check_headers(text: Any, kept: Any = None) -> None:
-    """Raise `ValidationError` if headers, which are JSON already, name one that Celery or onebeat sets. In a row from
-    before the rule (`kept`: its headers as they are stored) such a one may stay as it is.
+    """Raise `ValidationError` for headers, which are JSON already, that `core.headers.problem` refuses. `kept`: those
+    of the row as it is stored.
     """
-    given = json.loads(text or "{}")
-    names = reserved(given)
-    if names and kept:
-        before = json.loads(kept)
-        names = [name for name in names if name not in before or before[name] != given[name]]
-    if names:
-        raise ValidationError(refusal(names))
+    if why := problem(json.loads(text or "{}"), json.loads(kept) if kept else None):
+        raise ValidationError(why)
 
 
 def _stored_headers(task: TaskRow) -> str:
@@ -107,7 +102,7 @@ def check_task(task: TaskRow, touched: Collection[str] | None = None) -> None:
                 field: Any = task._meta.get_field(name)
                 setattr(task, name, field.to_python(getattr(task, name)))
                 check_json(name, getattr(task, name))
-                if name == "headers" and reserved(json.loads(task.headers or "{}")):
+                if name == "headers" and problem(json.loads(task.headers or "{}")):
                     check_headers(task.headers, None if task._state.adding else _stored_headers(task))
             except ValidationError as error:
                 errors[name] = error
