@@ -12,8 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 from asgiref.sync import sync_to_async
 
 from onebeat.core.message_request import MessageOptions
+from onebeat.core.verdict import Verdict
 from onebeat.queries.upcoming import Upcoming
-from onebeat.queries.verdicts import Verdict
 from onebeat.store.manual_runs import Run
 from onebeat.verbs.base import ALL, Tag
 from onebeat.verbs.links import linked

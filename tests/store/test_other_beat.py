@@ -82,18 +82,18 @@ def test_another_beat_is_proved_and_waited_for(bench: Bench, caplog: pytest.LogC
     set_task(laid, enabled=False)  # what django-celery-beat does with it: see below
     bench.work(2)
     assert bait() is None and "sends the same tasks" in caplog.text
-    assert "HELD: an old django-celery-beat" in status() and warned()
+    assert "STANDBY: an old django-celery-beat" in status() and warned()
     # While it goes on it is asked again, and nothing is sent here.
     for _ in range(24):
         bench.advance(5)
         if one := bait():
             set_task(one, enabled=False)
-    assert bench.take() == [] and "HELD" in status()
+    assert bench.take() == [] and "STANDBY" in status()
     # It has sent t0 and t1 meanwhile, is stopped, and writes its run state.
     for one in tasks[:2]:
         as_a_beat_does(one)
     passes(bench, 100)
-    assert "HELD" not in status() and not warned() and bait() is None
+    assert "STANDBY" not in status() and not warned() and bait() is None
     assert not IntervalSchedule.objects.filter(every=other_beat._EVERY).exists()
     assert ("elsewhere" in {reason for _, _, reason in ledger(tasks[0])}) and "elsewhere" not in str(ledger(tasks[2]))
     sent = [name for name, _ in bench.take()]
@@ -118,7 +118,7 @@ def test_what_users_and_other_schedulers_write_is_no_proof(bench: Bench, write: 
     assert (bait() is not None) == (write == "the row")  # worth a look, and no more
     passes(bench, 70)
     other.engine.close()
-    assert bait() is None and "HELD" not in status()
+    assert bait() is None and "STANDBY" not in status()
     bench.take()
     passes(bench, 65)
     assert {name for name, _ in bench.take()} == {"t0", "t1", "t2"}
@@ -141,10 +141,10 @@ def test_a_scheduler_in_classic_mode_says_that_it_is_at_work(bench: Bench, make_
     bench.work(3)
     PeriodicTask.objects.filter(pk=one.pk).update(enabled=True)
     bench.work(5)
-    assert "HELD: a scheduler in classic mode" in status() and bench.take() == []
+    assert "STANDBY: a scheduler in classic mode" in status() and bench.take() == []
     classic.close()
     bench.work(5)
-    assert "HELD" not in status() and [name for name, _ in bench.take()] == ["one"]
+    assert "STANDBY" not in status() and [name for name, _ in bench.take()] == ["one"]
 
 
 def lay() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from django.db import connection
 
 from onebeat.core import clock
+from onebeat.management.status import lines
 from onebeat.models import ClockedSchedule, PeriodicTask
 from onebeat.models.instants import from_utc
 from onebeat.queries import status
@@ -103,8 +104,8 @@ def test_a_look_at_the_engine(bench: Bench) -> None:
     (scheduler,) = found["schedulers"]
     assert (scheduler["alive"], scheduler["able"]) == (True, False)
     assert [one["name"] for one in found["quarantined"]] == ["bad"]
-    text = "\n".join(status.lines(found))
-    assert "its broker is away" in text
+    text = "\n".join(lines(found))
+    assert "its broker does not answer" in text
     assert "quarantined: bad" in text
 
 

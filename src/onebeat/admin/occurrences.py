@@ -19,7 +19,7 @@ from onebeat.admin.pages import ReadOnlyAdmin, page_of
 from onebeat.admin.words import instant, labelled, shown, span, two
 from onebeat.db import database_clock
 from onebeat.models import Occurrence, PeriodicTask
-from onebeat.queries import ledger_lists, verdicts
+from onebeat.queries import explain, ledger_lists
 
 _BY_TASK = "task__id__exact"
 
@@ -139,7 +139,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     def explained(self, row: Occurrence) -> str:
         """What became of it, as `onebeat explain` says it."""
         using = row._state.db or DEFAULT_DB_ALIAS
-        return verdicts.of_row(using, row, row.due_at, database_clock.now(using)).sentence
+        return explain.of_row(using, row, row.due_at, database_clock.now(using)).sentence
 
     @admin.display(description=_("message"))
     def message(self, row: Occurrence) -> SafeString:

@@ -210,8 +210,10 @@ class ClassicScheduler(beat.Scheduler):
         self._reported_at = clock.monotonic()
         if not schema.there(self._using, Beat._meta.db_table):
             return
-        if self._beat is None or not scheduler_rows.report(self._using, self._beat, able_since=None, lag=timedelta(0)):
-            self._beat = scheduler_rows.register(self._using, scheduler_rows.CLASSIC)
+        if self._beat is None or not scheduler_rows.report(
+            self._using, self._beat, able_since=None, unable_reason=Beat.Unable.CLASSIC, lag=timedelta(0)
+        ):
+            self._beat = scheduler_rows.register(self._using, Beat.Unable.CLASSIC)
 
     def _try(self, work: Callable[[], None]) -> None:
         """Do something that can be left out while the database is unavailable."""

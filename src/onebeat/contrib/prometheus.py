@@ -12,8 +12,7 @@ that count have `scheduler` as well, which is one process: sum their `rate()`, n
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 from django.db import Error, connections, router
 from django.http import HttpRequest, HttpResponse
@@ -38,7 +37,7 @@ _GAUGES = {
     "onebeat_schedulers_able": ("able", "Schedulers at work that their broker answers"),
     "onebeat_lag_seconds": ("lag_seconds", "How late the oldest due task is"),
     "onebeat_due_tasks": ("due", "Tasks that are due and not claimed yet"),
-    "onebeat_quarantined_tasks": ("quarantined", "Tasks set aside because they cannot be planned or sent"),
+    "onebeat_quarantined_tasks": ("quarantined", "Tasks that are quarantined because they cannot be planned or sent"),
     "onebeat_clock_skew_seconds": ("largest_skew_ms", "The largest difference of a scheduler's clock"),
     "onebeat_paused": ("paused", "1 while everything is paused"),
 }
@@ -88,14 +87,15 @@ class Collector:
         return [answers, *gauges.values(), sent, failed, skipped]
 
 
-def _values(figures: dict[str, Any]) -> Iterator[tuple[str, float]]:
+def _values(figures: Mapping[str, object]) -> Iterator[tuple[str, float]]:
     for name, (key, _) in _GAUGES.items():
         if key in figures:
             value = figures[key]
-            yield name, value / 1000 if key.endswith("_ms") else float(bool(value) if isinstance(value, str) else value)
+            number = float(value) if isinstance(value, int | float) else float(bool(value))
+            yield name, number / 1000 if key.endswith("_ms") else number
 
 
-def _ask(using: str) -> tuple[dict[str, Any] | None, list[health.Counters]]:
+def _ask(using: str) -> tuple[health.Health | None, list[health.Counters]]:
     """The figures, and the counts of each scheduler. None where `migrate` has not been."""
     link = connections[using]
     # In a thread of its own nobody else looks after the connection.

@@ -15,6 +15,7 @@ from onebeat.core.catchup import Decision, Policy, Running, Skip
 from onebeat.core.planning import State, Task
 from onebeat.core.reasons import Reason
 from onebeat.core.recurrence import Recurrence
+from onebeat.core.text import all_paused, by_whom
 
 T = TypeVar("T", bound=Task)
 
@@ -28,10 +29,10 @@ class GlobalPause(Protocol):
 
     @property
     def until(self) -> datetime | None: ...
-
-    def words(self) -> str:
-        """Who paused, and why."""
-        ...
+    @property
+    def by(self) -> str: ...
+    @property
+    def why(self) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +59,8 @@ class ClaimContext:
     def pause_words(self, task: Task) -> str:
         """By whom the task is paused, and why, as the ledger keeps it."""
         if task.policy.paused_until is None or task.policy.paused_until <= self.now:
-            return "" if self.pause is None else self.pause.words()
-        by = f" by {task.paused_by}" if task.paused_by else ""
-        return f"paused{by}{f': {task.paused_why}' if task.paused_why else ''}"
+            return "" if self.pause is None else all_paused(self.pause.by, self.pause.why)
+        return f"paused{by_whom(task.paused_by, task.paused_why)}"
 
     def running(self, task: Task, state: State) -> Running | None:
         """The run that stands in the way of the task's next one."""

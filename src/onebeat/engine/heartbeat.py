@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 
 from onebeat.core import clock
 from onebeat.db import database_clock
+from onebeat.models import Beat
 from onebeat.store import counters, outages, scheduler_rows
 
 logger = logging.getLogger("onebeat")
@@ -37,6 +38,7 @@ class Heartbeat:
         self._standby = False
         self._row: int | None = None
         self._able_since: datetime | None = None
+        self._unable_reason = ""
         self._any_able_since: datetime | None = None
         self._last_tick: datetime | None = None
         self._reported: datetime | None = None
@@ -61,7 +63,8 @@ class Heartbeat:
         before, last = self._able_since, self._last_tick
         was_standby, self._standby = self._standby, standby
         self.broker_takes_nothing = failing_since is not None and now - failing_since > self.unavailable_after
-        if not broker_answers or self.broker_takes_nothing:
+        self._unable_reason = self._why_unable(broker_answers)
+        if self._unable_reason:
             self._able_since = None
         elif before is None or last is None or now - last > self.unavailable_after:
             self._able_since = now
@@ -103,11 +106,19 @@ class Heartbeat:
             scheduler_rows.stop(self.using, self._row)
             self._row = None
 
+    def _why_unable(self, broker_answers: bool) -> str:
+        if self._standby:
+            return Beat.Unable.STANDBY
+        if not broker_answers:
+            return Beat.Unable.BROKER_UNAVAILABLE
+        return Beat.Unable.BROKER_REFUSES if self.broker_takes_nothing else ""
+
     def _report(self) -> bool:
         return scheduler_rows.report(
             self.using,
             self.row,
             able_since=self._able_since,
+            unable_reason=self._unable_reason,
             lag=self.lag,
             failed=self.failed,
             tally=counters.since(self.using, self._counted_before),

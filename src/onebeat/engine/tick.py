@@ -64,7 +64,7 @@ class Engine:
         self._note_broker(ready)
         standby = self._other_beat.step(now)
         # A time that passes while another beat sends is nobody's to be late with.
-        self.heartbeat.tick_begins(now, ready and not standby, self._publisher.failing_since, standby=standby)
+        self.heartbeat.tick_begins(now, ready, self._publisher.failing_since, standby=standby)
         busy = snapshot.due or snapshot.changes
         if snapshot.changes:
             self._plan()

@@ -64,6 +64,21 @@ class Migration(migrations.Migration):
                 ("started_at", UTCDateTimeField()),
                 ("seen_at", UTCDateTimeField()),
                 ("able_since", UTCDateTimeField(null=True)),
+                (
+                    "unable_reason",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("broker_unavailable", "its broker does not answer"),
+                            ("broker_refuses", "its broker answers and accepts no message"),
+                            ("standby", "another beat sends the same tasks"),
+                            ("classic", "it runs in classic mode, which does not report whether it can send"),
+                        ],
+                        db_default="",
+                        default="",
+                        max_length=20,
+                    ),
+                ),
                 ("able_until", UTCDateTimeField(null=True)),
                 ("lag_ms", models.BigIntegerField(default=0)),
                 ("skew_ms", models.BigIntegerField(default=0)),

@@ -212,14 +212,24 @@ class Change(models.Model):
 class Beat(models.Model):
     """One scheduler process."""
 
+    class Unable(models.TextChoices):
+        """Why a scheduler that is at work cannot send, or does not."""
+
+        BROKER_UNAVAILABLE = "broker_unavailable", "its broker does not answer"
+        BROKER_REFUSES = "broker_refuses", "its broker answers and accepts no message"
+        STANDBY = "standby", "another beat sends the same tasks"
+        CLASSIC = "classic", "it runs in classic mode, which does not report whether it can send"
+
     id = models.BigAutoField(primary_key=True)
     host = models.CharField(max_length=255)
     pid = models.BigIntegerField()
     version = models.CharField(max_length=40)
     started_at = UTCDateTimeField()
     seen_at = UTCDateTimeField()
-    #: Since when it has been able to send without a break; None while its broker is away or after it stopped.
+    #: Since when it has been able to send without a break; None while it is not, or after it stopped.
     able_since = UTCDateTimeField(null=True)
+    #: Why it is not able to send; empty while it is, and until it has reported for the first time.
+    unable_reason = models.CharField(max_length=20, choices=Unable.choices, default="", db_default="", blank=True)
     #: The last time it said that it was able to send; stays when it no longer is.
     able_until = UTCDateTimeField(null=True)
     #: How late the oldest due task was at the last look, in milliseconds.

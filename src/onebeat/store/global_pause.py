@@ -23,15 +23,6 @@ class Pause:
     by: str = ""
     why: str = ""
 
-    def words(self) -> str:
-        """Who and why, as the ledger keeps it with each time that was not sent."""
-        return f"everything is paused{words(self.by, self.why)}"
-
-
-def words(by: str, why: str) -> str:
-    """Who paused and why, to follow a word such as "paused"."""
-    return (f" by {by}" if by else "") + (f": {why}" if why else "")
-
 
 def pause_all(using: str, *, by: str = "", why: str = "", until: datetime | None = None) -> Pause:
     """Send nothing from now on, until `until` (aware) or until `resume_all`. Replaces an earlier global pause.

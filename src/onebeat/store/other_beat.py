@@ -26,7 +26,6 @@ from onebeat.errors import Unschedulable
 from onebeat.models import Beat, Fact, IntervalSchedule, PeriodicTask, TaskState
 from onebeat.models.instants import from_their_run, from_utc, to_utc
 from onebeat.store import definitions, occurrences, plans, task_states
-from onebeat.store.scheduler_rows import CLASSIC
 
 logger = logging.getLogger("onebeat")
 
@@ -188,7 +187,9 @@ def at_work(using: str, now: datetime) -> str:
 
 
 def _classic(using: str, now: datetime) -> str:
-    rows: Any = Beat.objects.using(using).filter(stopped_at=None, version__endswith=CLASSIC, seen_at__gt=now - _COUNTS)
+    rows: Any = Beat.objects.using(using).filter(
+        stopped_at=None, unable_reason=Beat.Unable.CLASSIC, seen_at__gt=now - _COUNTS
+    )
     row = rows.first()
     return "" if row is None else str(row)
 

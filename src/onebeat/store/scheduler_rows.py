@@ -16,17 +16,15 @@ from onebeat.db import database_clock
 from onebeat.models import Beat
 from onebeat.models.instants import DatabaseNow
 
-#: What the version of a scheduler that does not run the engine ends with.
-CLASSIC = " classic"
 
-
-def register(using: str, kind: str = "") -> int:
-    """Add a row for this process and return its key."""
+def register(using: str, unable_reason: str = "") -> int:
+    """Add a row for this process, which is not able to send yet, and return its key."""
     now = database_clock.now(using)
     row = Beat(
         host=socket.gethostname()[:255],
         pid=os.getpid(),
-        version=version("onebeat") + kind,
+        version=version("onebeat"),
+        unable_reason=unable_reason,
         started_at=now,
         seen_at=now,
     )
@@ -39,11 +37,13 @@ def report(
     pk: int,
     *,
     able_since: datetime | None,
+    unable_reason: str,
     lag: timedelta,
     failed: int = 0,
     tally: Mapping[str, int] | None = None,
 ) -> bool:
-    """Say that this scheduler is at work. `able_since`: since when it could send; None while its broker is away.
+    """Say that this scheduler is at work. `able_since`: since when it could send; None while it cannot, and then
+    `unable_reason` says why, one of `Beat.Unable`.
     `failed`: how many messages it could not hand over so far. `tally`: what it has sent and skipped so far.
 
     Returns False when its row is gone.
@@ -55,6 +55,7 @@ def report(
         .update(
             seen_at=DatabaseNow(),
             able_since=able_since,
+            unable_reason=unable_reason,
             failed=failed,
             tally=json.dumps(tally or {}),
             **({} if able_since is None else {"able_until": DatabaseNow()}),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from onebeat.core.verdict import Verdict
 from onebeat.db import database_clock, schema
 from onebeat.errors import InvalidArgument
-from onebeat.queries import explain as verdicts
+from onebeat.queries import explain as explaining
 from onebeat.queries import upcoming as ahead
 from onebeat.queries.upcoming import Upcoming
-from onebeat.queries.verdicts import Verdict
 from onebeat.verbs.base import ALL, All, One, Which, alias_of, instant, tasks_of
 
 
@@ -44,4 +44,4 @@ def explain(one: One, when: datetime, *, using: str | None = None) -> Verdict:
     """
     alias = alias_of(using)
     schema.require(alias)
-    return verdicts.explain(alias, one, instant("when", when, database_clock.now(alias)))
+    return explaining.explain(alias, one, instant("when", when, database_clock.now(alias)))

@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 from onebeat.core import catchup, planning
 from onebeat.core.planning import State
 from onebeat.core.reasons import Reason
+from onebeat.core.text import all_paused, by_whom
 from onebeat.db import bulk_rows, database_clock
 from onebeat.errors import InvalidArgument
 from onebeat.models import Occurrence, TaskOptions, TaskState
@@ -117,7 +118,7 @@ def _resume(using: str, of: Named, catch_up: CatchUp, by: str, now: datetime) ->
             definition, state = found.get(task), held.get(task)
             if definition is None or state is None:
                 continue
-            words = f"paused{global_pause.words(definition.paused_by, definition.paused_why)}"
+            words = f"paused{by_whom(definition.paused_by, definition.paused_why)}"
             state = _pass(using, definition, state, definition.policy.paused_until or now, words, now)
             if catch_up != "none":
                 _catch_up(using, definition, state, begun, catch_up, by, now)
@@ -146,7 +147,7 @@ def _resume_all(using: str, catch_up: CatchUp, by: str, now: datetime) -> int:
                 definition, state = found.get(task), held.get(task)
                 if definition is None or state is None:
                     continue
-                state = _pass(using, definition, state, pause.until or _FOR_EVER, pause.words(), now)
+                state = _pass(using, definition, state, pause.until or _FOR_EVER, all_paused(pause.by, pause.why), now)
                 own = definition.policy.paused_until
                 if catch_up != "none" and (own is None or own <= now):
                     _catch_up(using, definition, state, pause.since, catch_up, by, now)

@@ -84,13 +84,14 @@ class Command(BaseCommand):
 
     def status(self, *, database: str, **options: Any) -> None:
         """What the schedulers are doing."""
-        from onebeat.queries import status
+        from onebeat.management.status import lines
+        from onebeat.queries.status import status
 
-        found = status.status(database)
+        found = status(database)
         if options["json"]:
             self.stdout.write(json.dumps(found, default=str))
             return
-        for line in status.lines(found):
+        for line in lines(found):
             self.stdout.write(line)
 
     def adopt(self, *, database: str, check: bool, **options: Any) -> None:
