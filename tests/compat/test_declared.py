@@ -73,11 +73,7 @@ def test_entries_of_the_settings_become_tasks(make: Make, declared: dict[str, An
 
 
 REFUSED = {
-    "countdown": {"options": {"countdown": 3}},
-    "options.link": {"options": {"link": "x"}},
-    "options.expires": {"options": {"expires": 1.5}},
-    "options.compression": {"options": {"queue": "q", "compression": "zlib"}},
-    "relative": {"relative": True},
+    "options.expires": {"options": {"expires": "soon"}},
     "no such key": {"no such key": 1},
     "total_run_count": {"total_run_count": 1},
     "args": {"args": [object()]},
@@ -97,6 +93,34 @@ def test_what_has_no_place_in_a_task_is_refused_by_name(
     assert "bad" not in found and "good" in found
     (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
     assert "'bad'" in line and named in line
+
+
+NAMED = {
+    "options.countdown": {"options": {"countdown": 3}},
+    "options.colour": {"options": {"colour": "red"}},
+    "relative": {"relative": True},
+}
+
+
+@pytest.mark.parametrize("named", NAMED)
+def test_what_no_message_can_have_is_named_and_the_job_is_stored(
+    make: Make, declared: dict[str, Any], named: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    declared["one"] = {"task": "a.b", "schedule": 60, **NAMED[named]}
+    assert "one" in stored(make)
+    (line,) = [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]
+    assert "'one'" in line and named in line
+
+
+def test_more_options_of_the_message_and_a_task_object_are_stored(make: Make, declared: dict[str, Any]) -> None:
+    from tests.project.tasks import add
+
+    declared["one"] = {"task": add, "schedule": 60, "options": {"queue": "q", "compression": "zlib", "time_limit": 5}}
+    row = stored(make)["one"]
+    assert (row.task, row.queue) == ("tests.project.tasks.add", "q")
+    assert json.loads(row.onebeat_options.extra) == {"compression": "zlib", "time_limit": 5}
+    del declared["one"]["options"]["compression"]
+    assert json.loads(stored(make)["one"].onebeat_options.extra) == {"time_limit": 5}
 
 
 def test_the_settings_win_at_each_start_and_touch_nothing_that_is_as_they_say(

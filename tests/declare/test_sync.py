@@ -111,7 +111,7 @@ def test_an_override_can_be_dropped(still: None, code: Code) -> None:
 def test_what_left_the_code_is_disabled_and_comes_back_as_it_was(still: None, code: Code) -> None:
     code(one("stays"), one("goes"), one("was off"))
     PeriodicTask.objects.filter(name="was off").update(enabled=False)
-    assert what(code(one("stays"))) == {"stays": "same", "goes": "left", "was off": "left"}
+    assert what(code(one("stays"))) == {"stays": "same", "goes": "removed", "was off": "removed"}
     assert {each.name: each.enabled for each in PeriodicTask.objects.all()} == {
         "stays": True,
         "goes": False,
@@ -167,14 +167,14 @@ def test_one_bad_task_stops_no_other(still: None, code: Code) -> None:
         one("key"),
         one("good"),
         settings={
-            "bad": {"task": "a.b", "schedule": 60, "options": {"countdown": 3}},
+            "bad": {"task": "a.b", "schedule": 60, "options": {"priority": 1000}},
             "fine": {"task": ADD, "schedule": 60},
         },
     )
     assert what(report) == {"good": "new", "fine": "new"}
     assert {each.name: each.why.split(":")[0] for each in report.refused} == {
         "key": "the name is the key of a task that runs once",
-        "bad": "options.countdown",
+        "bad": "priority",
     }
 
 
@@ -223,14 +223,14 @@ def test_an_older_version_undoes_nothing_beside_a_newer_one(still: None, code: C
     # The newer one reports now and then. Nobody has run it for long: the older one was put back.
     clock.move(at(QUIET.total_seconds() + 1))
     report = code(*old)
-    assert what(report) == {"t": "changed", "gone": "back", "added": "left"}
+    assert what(report) == {"t": "changed", "gone": "back", "added": "removed"}
     assert (row("t").interval.every, row("added").enabled, row("gone").enabled) == (1, False, True)
 
 
 def test_a_person_may_put_the_older_version_back_at_once(still: None, code: Code) -> None:
     code(one("t"))
     code(one("t"), one("added"))
-    assert what(code(one("t"), force=True)) == {"t": "same", "added": "left"}
+    assert what(code(one("t"), force=True)) == {"t": "same", "added": "removed"}
     assert code(one("t"), one("added")).turns == {"schedules": "older"}
 
 

@@ -13,6 +13,7 @@ import pytest
 from onebeat.declare import registry
 from onebeat.declare.registry import recurring
 from onebeat.declare.values import Cron, Every, Solar
+from onebeat.errors import InvalidMessage
 
 
 @pytest.fixture(autouse=True)
@@ -77,3 +78,14 @@ def test_declaring_needs_no_django() -> None:
     program = "import onebeat; onebeat.recurring('x', onebeat.Cron('0 9 * * *'), 'a.b', queue='q'); import sys; "
     program += "assert not any(name.startswith('django.db') for name in sys.modules)"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+def test_a_signature_is_refused_where_it_is_declared() -> None:
+    from celery import chain, group
+
+    from tests.project.tasks import add
+
+    for task in (group(add.s(1, 2), add.s(3, 4)), chain(add.s(1, 2), add.s(3)), add.s(1, 2), "celery.group"):
+        with pytest.raises(InvalidMessage, match="signature"):
+            registry.recurring("u", Every(hours=2), task)  # type: ignore[arg-type]
+    assert "u" not in registry._declared

@@ -29,7 +29,8 @@ PARIS = ("-A", "tests.importing.test_redbeat:paris")
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-REFUSED = {"rule": "rrule", "option": "options.countdown", "relative": "relative", "gone": "no such entry"}
+REFUSED = {"rule": "rrule", "gone": "no such entry"}
+NOTED = {"option": "options.countdown", "relative": "relative"}
 
 
 def write(url: str, prefix: str, now: str) -> None:
@@ -120,11 +121,22 @@ def test_entries_are_carried_with_their_state(written: str) -> None:
     for name, words in REFUSED.items():
         row = done["rows"].pop(name)
         assert row["outcome"] == "refused" and words in row["why"], row
+    for name, words in NOTED.items():
+        row = done["rows"].pop(name)
+        assert row["outcome"] == "new" and words in row["notes"][0], row
     assert {row["outcome"] for row in done["rows"].values()} == {"new"}
     assert "static" in done["rows"]["static"]["notes"][0] and "minute" in done["rows"]["read"]["notes"][0]
 
     found = {row.name: row for row in PeriodicTask.objects.all()}
-    assert set(found) - {"celery.backend_cleanup"} == {"ran", "new", "overdue", "daily", "off", "read", "static"}
+    assert set(found) - {"celery.backend_cleanup", *NOTED} == {
+        "ran",
+        "new",
+        "overdue",
+        "daily",
+        "off",
+        "read",
+        "static",
+    }
     ran = found["ran"]
     assert ran.last_run_at and to_utc(ran.last_run_at) == at(-30) and ran.total_run_count == 7
     assert (ran.queue, ran.expire_seconds, json.loads(ran.kwargs)) == ("q", 30, {"k": 1})

@@ -20,6 +20,7 @@ from onebeat.models.instants import from_utc, to_utc
 from tests.engine.kit import START, TASK, Bench, at, cron, due, every, sql, task
 from tests.engine.kit import clocked as instant
 from tests.importing.sources import imported, outcomes, report
+from tests.project.tasks import add
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -57,10 +58,7 @@ GOOD = {
     "as Celery read it": {"task": "a.b", "schedule": crontab(minute="*/20-40")},
 }
 BAD: dict[str, tuple[Any, str]] = {
-    "option": ({"task": "a.b", "schedule": 1, "options": {"countdown": 3}}, "options.countdown: 3"),
     "key": ({"task": "a.b", "schedule": 1, "tags": []}, "tags: []"),
-    "relative": ({"task": "a.b", "schedule": 1, "relative": True}, "relative"),
-    "relative schedule": ({"task": "a.b", "schedule": schedules.schedule(5, relative=True)}, "relative"),
     "args": ({"task": "a.b", "schedule": 1, "args": [object()]}, "args: JSON cannot hold this"),
     "no number": ({"task": "a.b", "schedule": 1, "args": [float("nan")]}, "args"),
     "no task": ({"schedule": 1}, "task"),
@@ -68,6 +66,8 @@ BAD: dict[str, tuple[Any, str]] = {
     "no time": ({"task": "a.b", "schedule": 0}, "every"),
     "odd": ({"task": "a.b", "schedule": Odd(5)}, "is_due"),
     "text": ("a.b", "an entry is a dict"),
+    "signature": ({"task": add.s(1), "schedule": 1}, "task: tests.project.tasks.add(1) is a signature"),
+    "list as task": ({"task": [1], "schedule": 1}, "task: a Celery task or its registered name is needed"),
     "x" * 201: ({"task": "a.b", "schedule": 1}, "name"),
 }
 
@@ -117,7 +117,37 @@ def test_what_cannot_be_carried_is_named_and_stops_nothing(
         assert done["rows"][name]["outcome"] == "refused" and words in done["rows"][name]["why"], done["rows"][name]
     assert set(PeriodicTask.objects.values_list("name", flat=True)) == set(GOOD)
     code, text = imported("settings", "--verbosity", "0")
-    assert code == 1 and "7 are here already; 12 cannot be carried." in text and "countdown" not in text
+    assert code == 1 and "7 are here already; 11 cannot be carried." in text and "countdown" not in text
+
+
+NOTED = {
+    "countdown": ({"options": {"countdown": 3}}, "options.countdown is left out: the schedule says when"),
+    "eta": ({"options": {"eta": START}}, "options.eta is left out"),
+    "task_id": ({"options": {"task_id": "x"}}, "options.task_id is left out"),
+    "unknown": ({"options": {"colour": "red"}}, "options.colour is left out"),
+    "time_limit": ({"options": {"time_limit": -1}}, "options.time_limit is left out"),
+    "relative": ({"relative": True}, "relative has no effect"),
+    "relative schedule": ({"schedule": schedules.schedule(5, relative=True)}, "relative has no effect"),
+}
+EXTRA = {"time_limit": 5, "soft_time_limit": 4.5, "compression": "zlib", "serializer": "json", "shadow": "s",
+         "ignore_result": True, "delivery_mode": 1, "link": [{"task": "a.c"}]}  # fmt: skip
+
+
+def test_every_option_of_a_message_is_carried_or_named_and_the_job_is_there(declared: dict[str, Any]) -> None:
+    declared.update({name: {"task": "a.b", "schedule": 1, **entry} for name, (entry, _) in NOTED.items()})
+    declared["carried"] = {"task": add, "schedule": 1, "options": {**EXTRA, "queue": "q", "expires": 1.5}}
+    done = report("settings", "--apply")
+    assert {row["outcome"] for row in done["rows"].values()} == {"new"} and done["code"] == 0
+    for name, (_, words) in NOTED.items():
+        assert any(words in note for note in done["rows"][name]["notes"]), done["rows"][name]
+    row = PeriodicTask.objects.get(name="carried")
+    assert (row.task, row.queue, row.expire_seconds) == ("tests.project.tasks.add", "q", 2)
+    assert json.loads(row.onebeat_options.extra) == EXTRA
+    assert set(report("settings", "--apply", "--replace")["counts"]) == {"same"}
+    declared["carried"]["options"]["time_limit"] = 6
+    assert report("settings")["rows"]["carried"]["why"] == "another extra here"
+    report("settings", "--apply", "--replace")
+    assert json.loads(PeriodicTask.objects.get(name="carried").onebeat_options.extra)["time_limit"] == 6
 
 
 def test_what_is_here_stays_and_is_listed_unless_it_is_to_be_replaced(

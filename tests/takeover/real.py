@@ -64,6 +64,14 @@ def _scheduler() -> Any:
     return DatabaseScheduler(app=app)
 
 
+def store_settings(entries: dict[str, dict[str, Any]]) -> None:
+    """Start its beat with these entries of CELERY_BEAT_SCHEDULE, and stop it before its first tick."""
+    from tests.project.celery import app
+
+    app.conf.beat_schedule = entries
+    _scheduler().close()
+
+
 def beat() -> list[str]:
     """Start its beat, let it tick until it would sleep, and stop it. Returns the names of what was sent."""
     from tests.project.celery import app

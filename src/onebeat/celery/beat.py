@@ -8,11 +8,10 @@ import threading
 from typing import Any
 
 from celery import beat
-from django.db import Error, router
+from django.db import router
 
-from onebeat.celery import cleanup, hooks
+from onebeat.celery import hooks
 from onebeat.conf import current
-from onebeat.db import lost_connections
 from onebeat.declare import autosync
 from onebeat.declare.sources import Source
 from onebeat.engine.loop import Loop, new_loop, settle_in
@@ -34,7 +33,7 @@ class Scheduler(beat.Scheduler):
 
     def __init__(self, app: Any, *args: Any, **kwargs: Any) -> None:
         self._loop: Loop | None = None
-        self._ticking = self._cleans_up = False
+        self._ticking = False
         super().__init__(app, *args, **kwargs)
 
     def setup_schedule(self) -> None:
@@ -51,8 +50,6 @@ class Scheduler(beat.Scheduler):
             settle_in()
         self._ticking = True
         try:
-            if not self._cleans_up:
-                self._ensure_cleanup()
             delay = self._loop.tick()
         finally:
             self._ticking = False
@@ -70,19 +67,6 @@ class Scheduler(beat.Scheduler):
     def info(self) -> str:
         """A line for beat's banner."""
         return f"    . poll -> {current().poll_interval:g}s"
-
-    def _ensure_cleanup(self) -> None:
-        using = router.db_for_write(TaskState)
-        try:
-            with lost_connections.django_errors(using):
-                cleanup.ensure(self.app)
-            self._cleans_up = True
-        except Error as error:
-            logger.error("the clean-up of results is not stored yet: %s", error)
-            lost_connections.drop_connection(using)
-        except Exception as error:  # the result backend's library is missing, or its URL is wrong
-            logger.error("the clean-up of results is not stored: %r", error)
-            self._cleans_up = True
 
     def _new_loop(self) -> Loop:
         # Inside `celery worker -B` nobody handles SIGTERM in beat's process; leave by the front door there too.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import logging
 import math
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
@@ -14,10 +16,14 @@ from kombu.utils.json import loads
 from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER, free
 from onebeat.core.recurrence import Cron, Recurrence
+from onebeat.db import schema
+from onebeat.declare.entries import remember_entry
 from onebeat.dispatch.celery.schedules import NEVER_CHECK_TIMEOUT
 from onebeat.importing import celery_entries
-from onebeat.models import PeriodicTask
+from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.instants import from_their_run, to_their_run, to_utc
+
+logger = logging.getLogger("onebeat")
 
 #: Seconds until a disabled task is looked at again.
 _DISABLED = 5.0
@@ -154,7 +160,13 @@ class ModelEntry(ScheduleEntry):
 
         Raises `ValidationError` naming each key, option or value that has no place in a task.
         """
-        return cls(store_entry(name, cls._unpack_fields(**entry)), app=app)
+        fields, options = cls._unpack_fields(**entry), celery_entries.options(entry.get("options") or {})
+        relative = celery_entries.relative_note(entry.get("schedule"), entry.get("relative"))
+        for note in filter(None, (relative, *options.notes)):
+            logger.warning("entry %r of CELERY_BEAT_SCHEDULE: %s", name, note)
+        row = store_entry(name, fields, options.extra)
+        remember_entry(row, entry)
+        return cls(row, app=app)
 
     @classmethod
     def _unpack_fields(cls, schedule: Any = None, options: Any = None, **entry: Any) -> dict[str, Any]:
@@ -172,16 +184,16 @@ class ModelEntry(ScheduleEntry):
 
     @classmethod
     def _unpack_options(cls, **options: Any) -> dict[str, Any]:
-        return celery_entries.options(options)
+        return celery_entries.options(options).columns
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.name} {self.task}(*{self.args}, **{self.kwargs}) {self.schedule}>"
 
 
-def store_entry(name: str, fields: dict[str, Any]) -> PeriodicTask:
+def store_entry(name: str, fields: dict[str, Any], extra: dict[str, Any]) -> PeriodicTask:
     """Make the task `name` or bring it to these fields, and leave it alone if it has them.
 
-    Raises `ValidationError` naming what is wrong.
+    `extra`: options of its messages for which it has no column. Raises `ValidationError` naming what is wrong.
     """
     PeriodicTask(name=name, **fields).clean_fields()
     row = PeriodicTask.objects.filter(name=name).first()
@@ -190,6 +202,11 @@ def store_entry(name: str, fields: dict[str, Any]) -> PeriodicTask:
         fields = {"one_off": False, **fields}
     if row is None or any(getattr(row, key) != value for key, value in fields.items()):
         row = PeriodicTask.objects.update_or_create(name=name, defaults=fields)[0]
+    using = row._state.db or router.db_for_write(PeriodicTask)
+    if schema.complete(using):
+        found = TaskOptions.objects.using(using).filter(pk=row.pk).first()
+        if (found.extra if found else "{}") != (text := json.dumps(extra)):
+            TaskOptions.objects.using(using).update_or_create(task=row, defaults={"extra": text})
     return row
 
 

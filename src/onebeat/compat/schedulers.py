@@ -18,7 +18,6 @@ from celery.beat import ScheduleEntry
 from django.db import InterfaceError, OperationalError, ProgrammingError
 
 from onebeat.celery import beat
-from onebeat.celery.cleanup import CLEANUP, cleanup
 from onebeat.celery.entries import ModelEntry
 from onebeat.celery.hooks import SENDING, copied
 from onebeat.compat.classic import SCHEDULE_SYNC_MAX_INTERVAL, ClassicScheduler
@@ -26,6 +25,7 @@ from onebeat.compat.utils import NEVER_CHECK_TIMEOUT, aware_now, now
 from onebeat.db import lost_connections
 from onebeat.declare.sources import Source, of_apps
 from onebeat.dispatch.celery.schedules import clocked
+from onebeat.importing import result_cleanup
 from onebeat.models import (
     ClockedSchedule,
     CrontabSchedule,
@@ -95,7 +95,6 @@ class DatabaseScheduler(beat.Scheduler, ClassicScheduler):
             logger.warning("%s replaces %s: %s", type(self).__name__, ", ".join(self.classic), _OFF)
             self.sync_every = 3 * 60
         super().__init__(*args, lazy=lazy or not self.classic, **kwargs)
-        self._cleans_up = True  # by `install_default_entries`
         if self.classic and not lazy:
             # A process that multiprocessing made (`celery worker -B`) may end without `close`.
             self._finalize = Finalize(self, self.sync, exitpriority=5)
@@ -113,7 +112,7 @@ class DatabaseScheduler(beat.Scheduler, ClassicScheduler):
     def install_default_entries(self, data: Mapping[str, object]) -> None:
         """Store Celery's own clean-up of results, unless results never expire."""
         if self.app.conf.result_expires:
-            self.update_from_dict({CLEANUP: cleanup()})
+            self.update_from_dict({result_cleanup.NAME: result_cleanup.entry()})
 
     def update_from_dict(self, mapping: Mapping[str, Mapping[str, Any]]) -> None:
         """Store entries as tasks by name; what the settings say replaces what the row says.

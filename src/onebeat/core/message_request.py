@@ -14,6 +14,8 @@ from onebeat.core.jsonable import encode
 from onebeat.errors import InvalidMessage
 
 _NAME = 200
+#: What Celery calls the parts of a canvas, whose `apply_async` is not that of a task.
+_CANVAS = frozenset({"celery.group", "celery.chain", "celery.chord", "celery.map", "celery.starmap", "celery.chunks"})
 _MOST_SECONDS = 2**31 - 1
 
 
@@ -112,8 +114,8 @@ def message_request(
     words = [tags] if isinstance(tags, str) else list(tags)
     if isinstance(tags, str) or any("," in word or not word.strip() for word in words):
         raise InvalidMessage(f"tags: a list of words without commas is needed, not {words!r}")
-    columns, extra = _sorted(options)
-    name = _name(task)
+    columns, extra = message_options(options)
+    name = task_name(task)
     return MessageRequest(
         key,
         at,
@@ -133,8 +135,14 @@ def check_name(argument: str, name: object) -> None:
         raise InvalidMessage(f"{argument}: a text of 1 to {_NAME} characters is needed, not {name!r}")
 
 
-def _name(task: Any) -> str:
+def task_name(task: object) -> str:
+    """The registered name of a Celery task or of a name. Raises `InvalidMessage` for what is neither."""
     name = task if isinstance(task, str) else getattr(task, "name", None)
+    if isinstance(task, Mapping) or name in _CANVAS:
+        raise InvalidMessage(
+            f"task: {task!r} is a signature, and only a task has a place in a stored message: pass the task, with its "
+            "arguments as args and kwargs; a group, chain or chord is started from a task"
+        )
     if not isinstance(name, str) or not hasattr(task, "apply_async" if not isinstance(task, str) else "strip"):
         raise InvalidMessage(f"task: a Celery task or its registered name is needed, not {task!r}")
     if not 0 < len(name) <= _NAME:
@@ -142,8 +150,11 @@ def _name(task: Any) -> str:
     return name
 
 
-def _sorted(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The options that the task has columns for, and the others, which go into one."""
+def message_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options that the task has columns for, and the others, which go into one, `TaskOptions.extra`.
+
+    Raises `InvalidMessage` for an option that a stored message cannot have, and for a value that it cannot take.
+    """
     columns: dict[str, Any] = {}
     extra: dict[str, Any] = {}
     for name, value in options.items():

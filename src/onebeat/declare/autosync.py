@@ -68,8 +68,10 @@ def of_scheduler(app: Any) -> list[Source]:
 
 def tell(report: Report) -> None:
     """Log what a sync did."""
-    for one in report.refused:
-        logger.error("the task %r, as code declares it, is refused: %s", one.name, one.why)
+    for refused in report.refused:
+        logger.error("the task %r, as code declares it, is refused: %s", refused.name, refused.why)
+    for name, note in report.notes:
+        logger.warning("the task %r, as code declares it: %s", name, note)
     for source, whose in report.turns.items():
         if whose == "older":
             logger.warning(

@@ -8,7 +8,7 @@ from typing import Any
 
 from onebeat.core import nominal_times
 from onebeat.declare import stored
-from onebeat.declare.stored import Form
+from onebeat.declare.stored import TaskValues
 from onebeat.declare.sync import Change, Report
 from onebeat.queries import task_lookup
 
@@ -18,12 +18,12 @@ def dangers(app: Any, report: Report, now: datetime) -> Iterator[tuple[str, str]
     for one in report.refused:
         yield one.name, one.why
     for change in report.changes:
-        if change.after is not None and change.what not in ("left", "deleted") and change.after["enabled"]:
+        if change.after is not None and change.what not in ("removed", "deleted") and change.after["enabled"]:
             for why in _wrong(app, change, change.after, now):
                 yield change.name, why
 
 
-def _wrong(app: Any, change: Change, after: Form, now: datetime) -> Iterator[str]:
+def _wrong(app: Any, change: Change, after: TaskValues, now: datetime) -> Iterator[str]:
     if next(runs(after, now), None) is None:
         yield "it never runs: its rule has no time that is left between start_time and expires"
     name = after["task"]
@@ -49,16 +49,16 @@ def _misfit(task: Any, args: Any, kwargs: Any) -> str | None:
     return None
 
 
-def runs(form: Form, now: datetime, anchor: datetime | None = None) -> Iterator[datetime]:
-    """The nominal times ahead of a task in this form; none of one that is disabled."""
-    start, end = _instant(form["start_time"]), _instant(form["expires"])
-    if not form["enabled"] or form[stored.SCHEDULE] is None:
+def runs(values: TaskValues, now: datetime, anchor: datetime | None = None) -> Iterator[datetime]:
+    """The nominal times ahead of a task with these values; none of one that is disabled."""
+    start, end = _instant(values["start_time"]), _instant(values["expires"])
+    if not values["enabled"] or values[stored.SCHEDULE] is None:
         return
-    rule = stored.schedule(form[stored.SCHEDULE]).recurrence(start or anchor or now)
+    rule = stored.schedule(values[stored.SCHEDULE]).recurrence(start or anchor or now)
     found = nominal_times.first(rule, now, start_time=start, expires=end)
     while found is not None:
         yield found
-        found = None if form["one_off"] else nominal_times.following(rule, found, expires=end)
+        found = None if values["one_off"] else nominal_times.following(rule, found, expires=end)
 
 
 def _instant(text: str | None) -> datetime | None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from onebeat.db import bulk_rows, database_clock
 from onebeat.declare import stored
-from onebeat.declare.sync import said_by
+from onebeat.declare.sync import declared_values
 from onebeat.errors import InvalidArgument
 from onebeat.models import Declared, PeriodicTask
 from onebeat.verbs import records
@@ -40,16 +40,16 @@ def overridden(names: Iterable[str], *, using: str | None = None) -> dict[str, l
     """The same for many tasks by name, in as many statements; those that have none are left out."""
     alias, names = alias_of(using), list(names)
     found: dict[str, list[Override]] = {}
-    said = [one for part in bulk_rows.portions(names) for one in _declarations(alias).filter(name__in=part)]
-    here = stored.read(alias, [one.name for one in said])
-    for one in said:
-        if one.name not in here:
-            found[one.name] = [Override("deleted", False, True)]
+    declared = [row for part in bulk_rows.portions(names) for row in _declarations(alias).filter(name__in=part)]
+    here = stored.read(alias, [row.name for row in declared])
+    for row in declared:
+        if row.name not in here:
+            found[row.name] = [Override("deleted", False, True)]
             continue
-        form, code = stored.form(*here[one.name]), said_by(one) or {}
-        differ = [Override(name, value, form[name]) for name, value in code.items() if form[name] != value]
+        values, code = stored.values_of(*here[row.name]), declared_values(row) or {}
+        differ = [Override(name, value, values[name]) for name, value in code.items() if values[name] != value]
         if differ:
-            found[one.name] = differ
+            found[row.name] = differ
     return found
 
 
@@ -63,7 +63,7 @@ def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, us
 
     def work(alias: str) -> bool:
         one = _declarations(alias).filter(name=name).first()
-        code = said_by(one)
+        code = declared_values(one)
         if one is None or code is None:
             raise InvalidArgument(f"task: {name!r} is not declared in code")
         found = stored.read(alias, [name], lock=True).get(name)
@@ -75,7 +75,7 @@ def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, us
             one.save(using=alias)
         elif field not in code:
             raise InvalidArgument(f"field: code says nothing of {field!r}; it names {', '.join(sorted(code))}")
-        elif found is None or stored.form(*found)[field] == code[field]:
+        elif found is None or stored.values_of(*found)[field] == code[field]:
             return False
         else:
             made = found[0]
@@ -87,7 +87,7 @@ def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, us
 
 
 def _declarations(using: str) -> Any:
-    return Declared.objects.using(using).filter(left_at=None)
+    return Declared.objects.using(using).filter(removed_at=None)
 
 
 def _name(task: str | PeriodicTask) -> str:

@@ -12,23 +12,23 @@ from onebeat.core.recurrence import Solar
 from onebeat.declare import registry, stored
 from onebeat.declare.registry import Declaration
 from onebeat.declare.values import Cron, Every
-from onebeat.importing import settings
+from onebeat.importing import result_cleanup, settings
 from onebeat.importing.rows import RUN_STATE, Refused, Row
 from onebeat.models import CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.models.fields import default_zone
 from onebeat.models.schedule_value import ScheduleValue
 
-#: Said of each task, also where it is the default: a person's change of them is one to show.
+#: Kept of each task, also where it is the default: a person's change of them is one to show.
 _ALWAYS = (stored.SCHEDULE, "task", "args", "kwargs", "enabled")
 
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """A task as code declares it: `said` has the fields that it names, in the plain form."""
+    """A task as code declares it: `values` has the fields that it names, in the plain form."""
 
     name: str
     place: str
-    said: Mapping[str, Any]
+    values: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +38,13 @@ class Source:
     name: str
     specs: dict[str, Spec] = field(default_factory=dict)
     refused: list[Refused] = field(default_factory=list)
+    #: The task and the part of it that is left out or read otherwise, and why.
+    notes: list[tuple[str, str]] = field(default_factory=list)
 
     def digest(self) -> str:
         """What tells this version of the code from others."""
-        said = [[name, dict(self.specs[name].said)] for name in sorted(self.specs)]
-        text = json.dumps([said, sorted(one.name for one in self.refused)], sort_keys=True)
+        declared = [[name, dict(self.specs[name].values)] for name in sorted(self.specs)]
+        text = json.dumps([declared, sorted(one.name for one in self.refused)], sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
@@ -50,7 +52,7 @@ def of_apps() -> Source:
     """What the `schedules.py` of the apps declare. Raises what a module raises."""
     found = Source("schedules")
     for one in registry.declared().values():
-        found.specs[one.name] = Spec(one.name, one.place, _said(schedule_of(one), one.fields))
+        found.specs[one.name] = Spec(one.name, one.place, _values(schedule_of(one), one.fields))
     return found
 
 
@@ -58,12 +60,21 @@ def of_settings(app: Any) -> Source:
     """The entries of CELERY_BEAT_SCHEDULE, with what the app's modules add to them."""
     found = Source("settings")
     where, entries = settings.entries(app)
+    if result_cleanup.needed(app):
+        entries = {result_cleanup.NAME: result_cleanup.entry(), **entries}
     for row in settings.rows(entries):
         if isinstance(row, Refused):
             found.refused.append(row)
         else:
-            found.specs[row.name] = Spec(row.name, where, _said(row.schedule(), _fields(row)))
+            found.specs[row.name] = of_row(row, where)
+            found.notes.extend((row.name, note) for note in row.notes)
     return found
+
+
+def of_row(row: Row, place: str) -> Spec:
+    """An entry of CELERY_BEAT_SCHEDULE as code declares it."""
+    fields = {name: value for name, value in row.fields.items() if name not in RUN_STATE}
+    return Spec(row.name, place, _values(row.schedule(), {**fields, "extra": dict(row.extra)}))
 
 
 def schedule_of(one: Declaration) -> ScheduleValue:
@@ -83,14 +94,10 @@ def schedule_of(one: Declaration) -> ScheduleValue:
     return made
 
 
-def _fields(row: Row) -> dict[str, Any]:
-    return {name: value for name, value in row.fields.items() if name not in RUN_STATE}
-
-
-def _said(schedule: ScheduleValue, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _values(schedule: ScheduleValue, fields: Mapping[str, Any]) -> dict[str, Any]:
     usual = stored.defaults()
     # A schedule as it reads back from its own form: what is compared has gone the same way.
-    said: dict[str, Any] = {stored.SCHEDULE: stored.plain_schedule(stored.schedule(stored.plain_schedule(schedule)))}
-    said |= {name: stored.plain(name, value) for name, value in fields.items()}
-    said.setdefault("enabled", True)
-    return {name: value for name, value in said.items() if name in _ALWAYS or value != usual[name]}
+    values: dict[str, Any] = {stored.SCHEDULE: stored.plain_schedule(stored.schedule(stored.plain_schedule(schedule)))}
+    values |= {name: stored.plain(name, value) for name, value in fields.items()}
+    values.setdefault("enabled", True)
+    return {name: value for name, value in values.items() if name in _ALWAYS or value != usual[name]}

@@ -32,8 +32,9 @@ from onebeat.queries import task_lookup
 ORIGIN = "code"
 SCHEDULE = "schedule"
 
-_MESSAGE = ("task", "args", "kwargs", "queue", "exchange", "routing_key", "priority", "headers", "expire_seconds")
-TASK_FIELDS = (*_MESSAGE, "expires", "one_off", "start_time", "enabled", "description")
+#: What django-celery-beat writes from an entry of the settings at each start of its beat, besides the schedule.
+MESSAGE_FIELDS = ("task", "args", "kwargs", "queue", "exchange", "routing_key", "priority", "headers", "expire_seconds")
+TASK_FIELDS = (*MESSAGE_FIELDS, "expires", "one_off", "start_time", "enabled", "description")
 OPTION_FIELDS = (
     *("missed", "grace_seconds", "jitter_seconds", "overlap", "overlap_limit_seconds"),
     *("tags", "extra"),
@@ -45,13 +46,15 @@ _KINDS: dict[str, type[ScheduleValue]] = {
 }
 
 #: Every field by name, in the plain form.
-Form = dict[str, Any]
+TaskValues = dict[str, Any]
+#: A task with its row of options, if it has one.
+StoredTask = tuple[PeriodicTask, TaskOptions | None]
 
 
-def form(task: PeriodicTask, options: TaskOptions | None) -> Form:
+def values_of(task: PeriodicTask, options: TaskOptions | None) -> TaskValues:
     """A task as it is."""
     scheduler = task.scheduler
-    found: Form = {SCHEDULE: None if scheduler is None else plain_schedule(scheduler)}
+    found: TaskValues = {SCHEDULE: None if scheduler is None else plain_schedule(scheduler)}
     found |= {name: plain(name, getattr(task, name)) for name in TASK_FIELDS}
     return found | {name: plain(name, getattr(options or TaskOptions(), name)) for name in OPTION_FIELDS}
 
@@ -59,7 +62,7 @@ def form(task: PeriodicTask, options: TaskOptions | None) -> Form:
 @cache
 def defaults() -> Mapping[str, Any]:
     """What each field is when nobody has said anything."""
-    return form(PeriodicTask(), None)
+    return values_of(PeriodicTask(), None)
 
 
 def plain(name: str, value: Any) -> Any:
@@ -104,9 +107,9 @@ def schedule(given: list[Any]) -> ScheduleValue:
     return made
 
 
-def read(using: str, names: Iterable[str], *, lock: bool = False) -> dict[str, tuple[PeriodicTask, TaskOptions | None]]:
+def read(using: str, names: Iterable[str], *, lock: bool = False) -> dict[str, StoredTask]:
     """The tasks of these names that are there, with their options. `lock`: nobody changes them in this transaction."""
-    found: dict[str, tuple[PeriodicTask, TaskOptions | None]] = {}
+    found: dict[str, StoredTask] = {}
     for part in bulk_rows.portions(names):
         tasks = task_lookup.tasks(using).filter(name__in=part).prefetch_related(*SCHEDULES)
         here = list(tasks.select_for_update() if lock else tasks)
@@ -115,14 +118,14 @@ def read(using: str, names: Iterable[str], *, lock: bool = False) -> dict[str, t
     return found
 
 
-def create(using: str, name: str, said: Mapping[str, Any]) -> PeriodicTask:
+def create(using: str, name: str, values: Mapping[str, Any]) -> PeriodicTask:
     """A new task with these fields. Raises `ValidationError`."""
     task = PeriodicTask(name=name)
-    touched = _set(using, task, said)
+    touched = _set(using, task, values)
     task.clean_fields(exclude=set(SCHEDULES))
     assert touched
     task.save(using=using, force_insert=True)
-    put_options(using, task, said)
+    put_options(using, task, values)
     return task
 
 

@@ -14,9 +14,9 @@ from django.db import DatabaseError, transaction
 
 from onebeat.core.three_way_merge import Turn, merge, turn
 from onebeat.db import database_clock, transactions, upserts
-from onebeat.declare import stored
+from onebeat.declare import entries, stored
 from onebeat.declare.sources import Source, Spec
-from onebeat.declare.stored import Form
+from onebeat.declare.stored import StoredTask, TaskValues
 from onebeat.importing.rows import Refused, one_line
 from onebeat.models import CodeVersion, Declared, PeriodicTask
 from onebeat.verbs import records
@@ -24,14 +24,14 @@ from onebeat.verbs import records
 #: How many versions of the code are told apart.
 _KNOWN = 100
 
-What = Literal["new", "changed", "same", "back", "left", "deleted"]
+What = Literal["new", "changed", "same", "back", "removed", "deleted"]
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
     """What the sync does to one task, or would do.
 
-    `what`: "new": it is made; "changed"; "same"; "back": declared again, after it had left; "left": code no longer
+    `what`: "new": it is made; "changed"; "same"; "back": declared again, after it had left; "removed": code no longer
     declares it, so it is disabled; "deleted": a person has deleted it, and it stays so.
     """
 
@@ -39,9 +39,9 @@ class Change:
     what: What
     place: str
     #: The task as it is, in the plain form; None: there is none.
-    before: Form | None
+    before: TaskValues | None
     #: The task as it will be.
-    after: Form | None
+    after: TaskValues | None
     #: Fields that a person has set otherwise, each with what code says; they stay.
     kept: Mapping[str, Any] = field(default_factory=dict)
 
@@ -59,6 +59,8 @@ class Report:
 
     changes: list[Change] = field(default_factory=list)
     refused: list[Refused] = field(default_factory=list)
+    #: The task and the part of its declaration that is left out, and why.
+    notes: list[tuple[str, str]] = field(default_factory=list)
     #: By source, whose turn it was. "older": nothing of that source was touched.
     turns: dict[str, Turn] = field(default_factory=dict)
 
@@ -86,6 +88,7 @@ def _sync(using: str, sources: Sequence[Source], apply: bool, force: bool, start
     mine: list[Source] = []
     for source in sources:
         report.refused += source.refused
+        report.notes += source.notes
         if (whose := _turn(using, source, apply, force, started or now, now)) is not None:
             report.turns[source.name] = whose
             if whose != "older":
@@ -95,22 +98,20 @@ def _sync(using: str, sources: Sequence[Source], apply: bool, force: bool, start
     for source in mine:
         for name, spec in source.specs.items():
             specs.setdefault(name, (source.name, spec))
-    before = {one.name: one for one in Declared.objects.using(using).all()}
-    unsure = {one.name for one in report.refused}
-    leaving = [
-        one
-        for one in before.values()
-        if one.source in {source.name for source in mine} and one.name not in specs.keys() | unsure
-    ]
-    here = stored.read(using, [*specs, *(one.name for one in leaving)])
+    declared = {row.name: row for row in Declared.objects.using(using).all()}
+    unsure, synced = {refused.name for refused in report.refused}, {source.name for source in mine}
+    removed = [row for name, row in declared.items() if row.source in synced and name not in specs.keys() | unsure]
+    here = stored.read(using, [*specs, *(row.name for row in removed)])
     for name, (origin, spec) in specs.items():
-        _guarded(name, report, _Work(using, before.get(name), now, apply).declare, spec, origin, here)
-    for one in leaving:
-        _guarded(one.name, report, _Work(using, one, now, apply).leave, here)
+        _guarded(name, report, _Work(using, declared.get(name), now, apply).declare, spec, origin, here)
+    for row in removed:
+        _guarded(row.name, report, _Work(using, row, now, apply).remove, here)
+    if apply and "settings" in synced:
+        entries.synced(using)
     return report
 
 
-def _guarded(name: str, report: Report, work: Callable[..., Change | None], *args: Any) -> None:
+def _guarded(name: str, report: Report, work: Callable[..., Change | None], *args: object) -> None:
     """One task on its own: what is wrong with it is reported, and the others go on."""
     try:
         change = work(*args)
@@ -124,75 +125,77 @@ def _guarded(name: str, report: Report, work: Callable[..., Change | None], *arg
 
 
 class _Work:
-    """One task of the sync."""
+    """One task of the sync. `declared`: its declaration as of the last sync."""
 
-    def __init__(self, using: str, said: Declared | None, now: datetime, apply: bool) -> None:
+    def __init__(self, using: str, declared: Declared | None, now: datetime, apply: bool) -> None:
         self.using = using
-        self.said = said
+        self.declared = declared
         self.now = now
         self.apply = apply
 
-    def declare(self, spec: Spec, source: str, here: Mapping[str, Any]) -> Change:
+    def declare(self, spec: Spec, source: str, here: Mapping[str, StoredTask]) -> Change:
         """Make or change a task that code declares."""
         found = here.get(spec.name)
         if found is None:
-            if self.said is not None and self.said.left_at is None:
-                self._note(spec, source, self.said.task)
+            if self.declared is not None and self.declared.removed_at is None:
+                self._note(spec, source, self.declared.task)
                 return Change(spec.name, "deleted", spec.place, None, None, {"deleted": False})
-            after = {**stored.defaults(), **spec.said}
+            after = {**stored.defaults(), **spec.values}
             with self._writing() as writes:
-                if not writes:
-                    return Change(spec.name, "new", spec.place, None, after)
-                task = stored.create(self.using, spec.name, spec.said)
-                self._note(spec, source, task.pk)
-                self._record(task, f"declared in {spec.place}", "")
+                if writes:
+                    task = stored.create(self.using, spec.name, spec.values)
+                    self._note(spec, source, task.pk)
+                    self._record(task, f"declared in {spec.place}", "")
             return Change(spec.name, "new", spec.place, None, after)
-        if found[1] is not None and found[1].origin == "once":
+        options = found[1]
+        if options is not None and options.origin == "once":
             raise ValidationError(f"the name is the key of a task that runs once: {spec.name!r}")
-        change, put = self._merge(spec, found)
-        marked = found[1] is not None and found[1].origin == stored.ORIGIN
-        if change.what == "same" and marked:
+        change, put = self._merge(spec, source, found)
+        if change.what == "same" and options is not None and options.origin == stored.ORIGIN:
             self._note(spec, source, found[0].pk)
             return change
         with self._writing() as writes:
             if writes:  # compared once more, now that nobody changes it
                 found = stored.read(self.using, [spec.name], lock=True).get(spec.name, found)
-                change, put = self._merge(spec, found)
+                change, put = self._merge(spec, source, found)
                 stored.put(self.using, found[0], put)
                 self._note(spec, source, found[0].pk)
                 if put:
                     self._record(found[0], f"declared in {spec.place}", ", ".join(sorted(put)))
         return change
 
-    def _merge(self, spec: Spec, found: tuple[PeriodicTask, Any]) -> tuple[Change, Form]:
-        is_now = stored.form(*found)
-        returns = self.said is not None and self.said.left_at is not None
+    def _merge(self, spec: Spec, source: str, found: StoredTask) -> tuple[Change, TaskValues]:
+        is_now = stored.values_of(*found)
+        returns = self.declared is not None and self.declared.removed_at is not None
         seen = dict(is_now)
-        if returns and self.said is not None and self.said.disabled_by_us:
-            seen["enabled"] = True  # but for us it would be
-        merged = merge(said_by(self.said), spec.said, seen, stored.defaults())
+        if returns and self.declared is not None and self.declared.disabled_by_sync:
+            seen["enabled"] = True  # as it would be if the sync had not disabled it
+        before = declared_values(self.declared)
+        if before is None and source == "settings":
+            before = entries.written_by_old_beat(self.using, found[0], seen)
+        merged = merge(before, spec.values, seen, stored.defaults())
         after = {**seen, **merged.put}
         put = {name: value for name, value in after.items() if value != is_now[name]}
         what: What = "back" if returns else "changed" if put else "same"
         return Change(spec.name, what, spec.place, is_now, after, merged.kept), put
 
-    def leave(self, here: Mapping[str, Any]) -> Change | None:
+    def remove(self, here: Mapping[str, StoredTask]) -> Change | None:
         """Disable a task that code no longer declares, unless that has been done."""
-        said = self.said
-        assert said is not None
-        if said.left_at is not None:
+        declared = self.declared
+        assert declared is not None
+        if declared.removed_at is not None:
             return None
-        found = here.get(said.name)
-        before = stored.form(*found) if found is not None else None
+        found = here.get(declared.name)
+        before = stored.values_of(*found) if found is not None else None
         after = {**before, "enabled": False} if before is not None else None
         with self._writing() as writes:
             if writes:
-                said.left_at, said.disabled_by_us = self.now, bool(before and before["enabled"])
-                said.save(using=self.using)
-                if found is not None and said.disabled_by_us:
+                declared.removed_at, declared.disabled_by_sync = self.now, bool(before and before["enabled"])
+                declared.save(using=self.using)
+                if found is not None and declared.disabled_by_sync:
                     stored.put(self.using, found[0], {"enabled": False})
-                    self._record(found[0], f"no longer declared in {said.place}", "enabled")
-        return Change(said.name, "left", said.place, before, after)
+                    self._record(found[0], f"no longer declared in {declared.place}", "enabled")
+        return Change(declared.name, "removed", declared.place, before, after)
 
     @contextmanager
     def _writing(self) -> Iterator[bool]:
@@ -204,21 +207,28 @@ class _Work:
             yield False
 
     def _note(self, spec: Spec, source: str, task: int) -> None:
-        """Remember what code says."""
-        text = json.dumps(dict(spec.said), sort_keys=True)
-        one = self.said or Declared(name=spec.name)
-        now = (task, source, spec.place[:500], text, None, False)
-        if (one.task, one.source, one.place, one.said, one.left_at, one.disabled_by_us) != now and self.apply:
-            one.task, one.source, one.place, one.said, one.left_at, one.disabled_by_us = now
-            one.save(using=self.using)
+        """Keep what code declares."""
+        row = self.declared or Declared(name=spec.name)
+        values = {
+            "task": task,
+            "source": source,
+            "place": spec.place[:500],
+            "values": json.dumps(dict(spec.values), sort_keys=True),
+            "removed_at": None,
+            "disabled_by_sync": False,
+        }
+        if self.apply and any(getattr(row, name) != value for name, value in values.items()):
+            for name, value in values.items():
+                setattr(row, name, value)
+            row.save(using=self.using)
 
     def _record(self, task: PeriodicTask, why: str, detail: str) -> None:
         records.record(self.using, "sync", {task.pk: task.name}, "code", why, detail, self.now)
 
 
-def said_by(one: Declared | None) -> dict[str, Any] | None:
-    """What code said at the last sync; None: nothing."""
-    return None if one is None else dict(json.loads(one.said))
+def declared_values(row: Declared | None) -> dict[str, Any] | None:
+    """What code declared at the last sync; None: nothing, or nothing that still counts."""
+    return dict(json.loads(row.values)) if row is not None and row.values else None
 
 
 def _turn(using: str, source: Source, apply: bool, force: bool, started: datetime, now: datetime) -> Turn | None:

@@ -17,11 +17,13 @@ from django.db import DatabaseError, DataError, IntegrityError
 
 from onebeat.db import transactions
 from onebeat.importing.rows import RUN_STATE, Refused, Row, one_line
-from onebeat.models import PeriodicTask
+from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.schedule_value import ScheduleValue
 from onebeat.models.task_rules import JSON_FIELDS, SCHEDULES
 
 _PORTION = 500
+#: The task's row of options, if it has one.
+_OPTIONS = "onebeat_options"
 #: How often a row is tried that somebody else is making at the same moment.
 _TRIES = 3
 _WRONG = (IntegrityError, DataError, ValidationError, ValueError, OverflowError)
@@ -95,7 +97,7 @@ def _alone(using: str, row: Row, replace: bool) -> _Plan:
 
 def _planned(using: str, rows: Sequence[Row], replace: bool) -> list[_Plan]:
     names = [row.name for row in rows]
-    found = PeriodicTask._base_manager.using(using).filter(name__in=names).select_related(*SCHEDULES)
+    found = PeriodicTask._base_manager.using(using).filter(name__in=names).select_related(*SCHEDULES, _OPTIONS)
     here = {task.name: task for task in found}
     return [_plan(row, here.get(row.name), replace) for row in {row.name: row for row in rows}.values()]
 
@@ -125,6 +127,18 @@ def _differences(row: Row, here: PeriodicTask) -> Iterator[str]:
         # That a one-off has run here is no difference.
         elif not _alike(name, value, getattr(here, name)) and not (name == "enabled" and finished):
             yield name
+    if dict(row.extra) != _extra(here):
+        yield "extra"
+
+
+def _extra(task: PeriodicTask) -> object:
+    """The options of the task's messages for which it has no column; a text that cannot be read as it is."""
+    options = getattr(task, _OPTIONS, None)
+    text = options.extra if options is not None else ""
+    try:
+        return json.loads(text or "{}")
+    except ValueError:
+        return text
 
 
 def _alike(name: str, one: Any, other: Any) -> bool:
@@ -147,6 +161,10 @@ def _written(using: str, rows: Sequence[Row], replace: bool) -> list[_Plan]:
         new = [plan.row.task(schedules[plan.row.name]) for plan in todo if plan.here is None]
         if new:
             PeriodicTask.objects.using(using).bulk_create(new)
+            extra = {plan.row.name: plan.row.extra for plan in todo if plan.row.extra}
+            TaskOptions.objects.using(using).bulk_create(
+                TaskOptions(task=task, extra=json.dumps(extra[task.name])) for task in new if task.name in extra
+            )
         for plan in todo:
             if plan.here is not None:
                 _replace(using, plan, plan.here, schedules.get(plan.row.name))
@@ -162,13 +180,17 @@ def _found_or_made(using: str, rows: Sequence[Row]) -> dict[str, ScheduleValue]:
 
 
 def _replace(using: str, plan: _Plan, task: PeriodicTask, schedule: ScheduleValue | None) -> None:
-    touched = {"date_changed", *plan.differs} - {"schedule"}
+    if "extra" in plan.differs:
+        options = getattr(task, _OPTIONS, None) or TaskOptions(task=task)
+        options.extra = json.dumps(dict(plan.row.extra))
+        options.save(using=using)
+    touched = {"date_changed", *plan.differs} - {"schedule", "extra"}
     if schedule is not None:
         touched |= set(SCHEDULES)
         for kind in SCHEDULES:
             setattr(task, kind, schedule if kind == schedule.KIND else None)
     for name in plan.differs:
-        if name != "schedule":
+        if name not in ("schedule", "extra"):
             setattr(task, name, plan.row.fields[name])
     try:
         task.save(using=using, update_fields=touched)

@@ -1,10 +1,12 @@
-"""Entries of CELERY_BEAT_SCHEDULE and their kind as the fields of a task: everything in one is kept, or refused by its
-name.
+"""Entries of CELERY_BEAT_SCHEDULE and their kind as the fields of a task: everything in one is kept, left out with a
+note, or refused by its name.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,7 +14,9 @@ from celery import schedules
 from django.core.exceptions import ValidationError
 from kombu.utils.json import dumps
 
+from onebeat.core.message_request import message_options, task_name
 from onebeat.dispatch.celery.schedules import clocked
+from onebeat.errors import InvalidMessage
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.models.tasks import PeriodicTask
@@ -37,7 +41,20 @@ _OPTIONS: dict[str, Any] = {
 _FIELDS = {field.name for field in PeriodicTask._meta.concrete_fields} - {
     *("id", "name", "last_run_at", "total_run_count", "date_changed"),
 }
-_RELATIVE = {"relative": "True: a task's interval has its grid from start_time"}
+_RELATIVE = "relative has no effect: the grid of an interval begins at start_time"
+#: Options that say when, which an entry's schedule does.
+_SCHEDULED = ("countdown", "eta")
+
+
+@dataclass(frozen=True, slots=True)
+class EntryOptions:
+    """The `options` of an entry: those that a task has columns for, the others, and what is left out of them."""
+
+    columns: dict[str, Any]
+    #: For `TaskOptions.extra`.
+    extra: dict[str, Any]
+    #: A line for each option that no stored message can have.
+    notes: list[str]
 
 
 def kind_of(schedule: Any, kinds: tuple[tuple[Any, Any, str], ...] = KINDS) -> tuple[Any, Any, str]:
@@ -45,37 +62,48 @@ def kind_of(schedule: Any, kinds: tuple[tuple[Any, Any, str], ...] = KINDS) -> t
     field for them. Raises `ValidationError` for what is none.
     """
     schedule = schedules.maybe_schedule(schedule)
-    if getattr(schedule, "relative", False):
-        raise ValidationError(_RELATIVE)
     for kind, model, field in kinds:
         if isinstance(schedule, kind):
             return schedule, model, field
     raise ValidationError({"schedule": f"{schedule!r}: no kind of schedule that a task can have"})
 
 
-def message(args: Any = None, kwargs: Any = None, relative: Any = None, **entry: Any) -> dict[str, Any]:
+def relative_note(schedule: Any, relative: object = None) -> str:
+    """A note if an entry asks for `relative`, in its schedule or beside it; else empty.
+
+    django-celery-beat drops it as well.
+    """
+    return _RELATIVE if relative or getattr(schedule, "relative", False) else ""
+
+
+def message(
+    args: Iterable[Any] | None = None, kwargs: Mapping[str, Any] | None = None, relative: object = None, **entry: Any
+) -> dict[str, Any]:
     """What an entry says besides its schedule and options, as fields.
 
-    Raises `ValidationError` naming what is no field of a task that may be set.
+    Raises `ValidationError` naming what is no field of a task that may be set, and for a task that is none.
     """
-    if relative:
-        raise ValidationError(_RELATIVE)
     wrong = sorted(entry.keys() - _FIELDS)
     if wrong:
         raise ValidationError({name: f"{entry[name]!r}: an entry has no such key" for name in wrong})
+    if "task" in entry:
+        try:
+            entry["task"] = task_name(entry["task"])
+        except InvalidMessage as error:
+            raise ValidationError({"task": str(error)}) from error
     return {**entry, "args": text("args", list(args or [])), "kwargs": text("kwargs", kwargs or {})}
 
 
-def options(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The `options` of an entry as fields. `expires` in seconds or as a timedelta ends each message; as a time it ends
-    the task. Raises `ValidationError` naming each option that has no place in a task.
+def options(given: Mapping[str, Any]) -> EntryOptions:
+    """The `options` of an entry. `expires` in seconds or as a timedelta ends each message; as a time it ends the task.
+
+    Raises `ValidationError` naming each option whose value no task can have. An option that no stored message can have
+    is left out with a note, since the job is worth more than the option.
     """
     named = {name: value for name, value in given.items() if value is not None}
     expires = named.pop("expires", None)
-    wrong = sorted(named.keys() - _OPTIONS.keys())
-    if wrong:
-        raise ValidationError({f"options.{name}": f"{named[name]!r}: a task has no such option" for name in wrong})
-    fields = {**_OPTIONS, **named}
+    fields = {**_OPTIONS, **{name: named.pop(name) for name in _OPTIONS.keys() & named.keys()}}
+    extra, notes = _extra(named)
     fields["headers"] = text("headers", fields["headers"] or {})
     if isinstance(expires, datetime):
         fields["expires"] = from_utc(to_utc(expires))
@@ -84,7 +112,21 @@ def options(given: Mapping[str, Any]) -> dict[str, Any]:
     if fields["expire_seconds"] is not None:
         fields["expire_seconds"] = _seconds("options.expire_seconds", fields["expire_seconds"])
         fields["expires"] = None
-    return fields
+    return EntryOptions(fields, extra, notes)
+
+
+def _extra(named: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    extra: dict[str, Any] = {}
+    notes = []
+    for name, value in sorted(named.items()):
+        if name in _SCHEDULED:
+            notes.append(f"options.{name} is left out: the schedule says when")
+            continue
+        try:
+            extra |= message_options({name: value})[1]
+        except InvalidMessage as error:
+            notes.append(f"options.{name} is left out: {str(error).removeprefix(f'{name}: ')}")
+    return extra, notes
 
 
 def text(name: str, value: Any) -> str:
@@ -97,6 +139,6 @@ def text(name: str, value: Any) -> str:
 
 def _seconds(name: str, value: Any) -> int:
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or seconds % 1:
-        raise ValidationError({name: f"{value!r}: whole seconds are needed"})
-    return int(seconds)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
+        raise ValidationError({name: f"{value!r}: a number of seconds is needed"})
+    return math.ceil(seconds)

@@ -15,7 +15,7 @@ from django.core.exceptions import ValidationError
 from django.db import DataError, Error, connections
 
 from onebeat.errors import SourceUnavailable
-from onebeat.importing.rows import Refused, Row, checked, crontab, reading
+from onebeat.importing.rows import Refused, Row, checked, crontab, read_row
 from onebeat.models import PeriodicTask
 from onebeat.models.task_rules import SCHEDULES
 
@@ -79,7 +79,7 @@ class Tables:
             elif found["pk"] in more:
                 yield Refused(name, f"it has a row in {_OPTIONS} there, which is not carried: make it here by hand")
             else:
-                yield reading(name, partial(self._row, found, found["pk"] in off))
+                yield read_row(name, partial(self._row, found, found["pk"] in off))
 
     def _read(self, keys: list[tuple[Any, str]]) -> Iterator[tuple[str, Any]]:
         """Each task's name and values; one by one where there is one among them that cannot be read."""

@@ -19,7 +19,7 @@ from kombu.utils.url import maybe_sanitize_url
 
 from onebeat.core.recurrence import zone
 from onebeat.errors import SourceUnavailable
-from onebeat.importing.rows import Refused, Row, crontab, of_celery, of_entry, reading
+from onebeat.importing.rows import Refused, Row, crontab, of_celery, of_entry, read_row
 from onebeat.models.instants import from_utc
 from onebeat.models.schedule_value import ScheduleValue
 
@@ -62,7 +62,7 @@ class Keys:
                     pipe.hmget(key, "definition", "meta")
                 for key, found in zip(portion, pipe.execute(raise_on_error=False), strict=True):
                     name = key.decode(errors="replace").removeprefix(self._prefix)
-                    yield reading(name, partial(self._row, name, found, static))
+                    yield read_row(name, partial(self._row, name, found, static))
         except RedisError as error:
             raise SourceUnavailable(str(error)) from error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from celery import schedules
@@ -39,6 +39,8 @@ class Row:
     model: type[ScheduleValue]
     value: Mapping[str, Any]
     notes: tuple[str, ...] = ()
+    #: More options of the message, for `TaskOptions.extra`.
+    extra: Mapping[str, Any] = field(default_factory=dict)
 
     def schedule(self) -> ScheduleValue:
         """A new object of the schedule, not saved."""
@@ -64,7 +66,7 @@ def checked(name: str, fields: Mapping[str, Any], schedule: ScheduleValue, *note
     return Row(task.name, clean, type(schedule), value, tuple(filter(None, notes)))
 
 
-def reading(name: str, make: Callable[[], Row]) -> Row | Refused:
+def read_row(name: str, make: Callable[[], Row]) -> Row | Refused:
     """What `make` makes, or why it cannot."""
     try:
         return make()
@@ -79,9 +81,9 @@ def one_line(error: ValidationError) -> str:
     if not hasattr(error, "error_dict"):
         return "; ".join(error.messages)
     found = []
-    for field, messages in error.message_dict.items():
+    for name, messages in error.message_dict.items():
         # The rules name the field themselves.
-        found += [text if text.startswith(f"{field}:") else f"{field}: {text}" for text in messages]
+        found += [text if text.startswith(f"{name}:") else f"{name}: {text}" for text in messages]
     return "; ".join(found)
 
 
@@ -94,13 +96,16 @@ def of_entry(
     """
     # Of the name, Celery takes the key.
     given = {key: value for key, value in entry.items() if key not in ("name", "schedule", "options")}
+    options = celery_entries.options(entry.get("options") or {})
     fields = {
         "one_off": schedule.KIND == "clocked",
         "expires": None,
-        **celery_entries.options(entry.get("options") or {}),
+        **options.columns,
         **celery_entries.message(**given),
     }
-    return checked(name, {**fields, "last_run_at": last_run_at, "total_run_count": runs or 0}, schedule, *notes)
+    run_state = {"last_run_at": last_run_at, "total_run_count": runs or 0}
+    row = checked(name, {**fields, **run_state}, schedule, *notes, *options.notes)
+    return replace(row, extra=options.extra)
 
 
 def of_celery(given: Any) -> tuple[ScheduleValue, str]:
@@ -114,7 +119,7 @@ def of_celery(given: Any) -> tuple[ScheduleValue, str]:
     value = model.value_of(schedule)
     if kind == "clocked":
         value = {"clocked_time": from_utc(to_utc(value["clocked_time"]))}
-    return crontab(value) if kind == "crontab" else (model(**value), "")
+    return crontab(value) if kind == "crontab" else (model(**value), celery_entries.relative_note(schedule))
 
 
 def crontab(given: Mapping[str, Any]) -> tuple[CrontabSchedule, str]:

@@ -8,7 +8,8 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 
-from onebeat.importing.rows import Refused, Row, of_celery, of_entry, reading
+from onebeat.importing.celery_entries import relative_note
+from onebeat.importing.rows import Refused, Row, of_celery, of_entry, read_row
 
 
 def entries(app: Any) -> tuple[str, Mapping[str, Any]]:
@@ -26,10 +27,10 @@ def entries(app: Any) -> tuple[str, Mapping[str, Any]]:
 def rows(declared: Mapping[str, Any]) -> Iterator[Row | Refused]:
     """One for each entry."""
     for name, entry in declared.items():
-        yield reading(str(name), lambda name=name, entry=entry: _row(str(name), entry))  # type: ignore[misc]
+        yield read_row(str(name), lambda name=name, entry=entry: _row(str(name), entry))  # type: ignore[misc]
 
 
 def _row(name: str, entry: Any) -> Row:
     if not isinstance(entry, Mapping):
         raise ValidationError(f"{entry!r}: an entry is a dict")
-    return of_entry(name, entry, *of_celery(entry.get("schedule")))
+    return of_entry(name, entry, *of_celery(entry.get("schedule")), relative_note(None, entry.get("relative")))

@@ -20,7 +20,7 @@ _WORDS = {
     "new": "+ {name}: new",
     "changed": "~ {name}: changes",
     "back": "+ {name}: is declared again",
-    "left": "- {name}: is no longer declared; it is disabled",
+    "removed": "- {name}: is no longer declared; it is disabled",
     "deleted": "  {name}: was deleted by hand, and stays so",
     "same": "  {name}: as declared",
 }

@@ -124,9 +124,9 @@ class Migration(migrations.Migration):
                 ("task", models.BigIntegerField(db_index=True)),
                 ("source", models.CharField(max_length=20)),
                 ("place", models.CharField(blank=True, default="", max_length=500)),
-                ("said", models.TextField(default="{}")),
-                ("left_at", UTCDateTimeField(null=True)),
-                ("disabled_by_us", models.BooleanField(db_default=False, default=False)),
+                ("values", models.TextField(blank=True, default="{}")),
+                ("removed_at", UTCDateTimeField(null=True)),
+                ("disabled_by_sync", models.BooleanField(db_default=False, default=False)),
             ],
             options={
                 "db_table": "onebeat_declared",

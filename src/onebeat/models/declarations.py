@@ -1,4 +1,4 @@
-"""What the project's code has said of its tasks, as of the last sync."""
+"""What the project's code declares of its tasks, as of the last sync."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from django.db import models
 
 from onebeat.models.instants import UTCDateTimeField
 
+#: The fact that the tables were given back to django-celery-beat since the settings were last synced.
+HANDED_BACK = "settings_handed_back"
+
 
 class Declared(models.Model):
-    """One task that code declares, or has declared, and what it said at the last sync."""
+    """One task that code declares, or has declared, with its values as of the last sync."""
 
     #: The name of the task.
     name = models.CharField(max_length=200, primary_key=True)
@@ -18,12 +21,13 @@ class Declared(models.Model):
     source = models.CharField(max_length=20)
     #: Where, for people: a file and line, or the name of the setting.
     place = models.CharField(max_length=500, default="", blank=True)
-    #: A JSON object of the fields that code named, in their canonical form.
-    said = models.TextField(default="{}")
+    #: A JSON object of the fields that code named, in their plain form; empty once the tables were handed back, since
+    #: django-celery-beat may have written the row from the settings in the meantime.
+    values = models.TextField(default="{}", blank=True)
     #: Since when code no longer declares it; None while it does.
-    left_at = UTCDateTimeField(null=True)
-    #: Whether the sync that saw it leave has disabled it: then it is enabled again when it comes back.
-    disabled_by_us = models.BooleanField(default=False, db_default=False)
+    removed_at = UTCDateTimeField(null=True)
+    #: Whether the sync that saw it removed has disabled it: then it is enabled again when it comes back.
+    disabled_by_sync = models.BooleanField(default=False, db_default=False)
 
     class Meta:
         app_label = "django_celery_beat"

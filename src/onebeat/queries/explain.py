@@ -191,9 +191,11 @@ class _Question:
             self.facts.update({"reason": Reason.DISABLED.value, "since": iso(since)})
             if state is not None and state.one_off and state.water_mark:
                 return self._finished(state.water_mark)
-            row = Declared.objects.using(self.using).filter(name=self.name, left_at__isnull=False, disabled_by_us=True)
+            row = Declared.objects.using(self.using).filter(
+                name=self.name, removed_at__isnull=False, disabled_by_sync=True
+            )
             if (left := row.first()) is not None:
-                return self._verdict("skipped", left_code=left.place, since=iso(left.left_at))
+                return self._verdict("skipped", left_code=left.place, since=iso(left.removed_at))
             return self._verdict("skipped")
         starts, ends = self.definition.starts(), self.definition.ends()
         if self.nominal is not None and starts is not None and self.nominal < starts:

@@ -22,7 +22,8 @@ from onebeat.core.reasons import Reason
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock, transactions
 from onebeat.errors import Unschedulable
-from onebeat.models import Beat, Change, Occurrence, PeriodicTask, TaskState
+from onebeat.models import Beat, Change, Declared, Fact, Occurrence, PeriodicTask, TaskState
+from onebeat.models.declarations import HANDED_BACK
 from onebeat.models.instants import DatabaseNow, from_their_run, to_their_run, to_utc
 from onebeat.store import definitions, plans, task_states
 from onebeat.store.definitions import Definition
@@ -94,6 +95,9 @@ def give_back(using: str, *, disable: bool) -> Iterator[list[Task]]:
         Change.objects.using(using).all().delete()
         # Whoever is not alive has been killed, and what that one did not write is written now.
         Beat.objects.using(using).filter(stopped_at=None).update(stopped_at=DatabaseNow(), able_since=None)
+        # Its beat will write the rows from whatever the settings say by then.
+        Declared.objects.using(using).filter(source="settings").update(values="")
+        Fact.objects.using(using).update_or_create(name=HANDED_BACK, defaults={"value": "1"})
     plans.touch(using)
 
 

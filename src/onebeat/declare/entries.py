@@ -1,0 +1,65 @@
+"""Rows that were written from the settings past the sync, by django-celery-beat or in its manner: no person's hand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db import DEFAULT_DB_ALIAS, connections
+from django.db.migrations.recorder import MigrationRecorder
+
+from onebeat.db import schema
+from onebeat.declare import sources, stored
+from onebeat.declare.stored import TaskValues
+from onebeat.importing import settings
+from onebeat.importing.rows import Row
+from onebeat.models import Declared, Fact, PeriodicTask
+from onebeat.models.declarations import HANDED_BACK
+from onebeat.models.instants import to_utc
+
+#: The migration that takes a database over.
+_TAKEN_OVER = (schema.LABEL, "1001_onebeat_engine")
+#: What django-celery-beat writes at each start from an entry; it overwrites whatever a person has set there.
+_WRITTEN = (stored.SCHEDULE, *stored.MESSAGE_FIELDS)
+
+
+def remember_entry(task: PeriodicTask, entry: Mapping[str, Any]) -> None:
+    """Keep what an entry says of the task that was just written from it, so that a later sync takes none of it for a
+    person's hand. An entry of a kind that only a subclass can store is not remembered.
+    """
+    using = task._state.db or DEFAULT_DB_ALIAS
+    if not schema.complete(using):
+        return
+    (row,) = settings.rows({task.name: entry})
+    if isinstance(row, Row):
+        try:
+            spec = sources.of_row(row, "CELERY_BEAT_SCHEDULE")
+        except ValidationError:
+            return
+        values = {"task": task.pk, "source": "settings", "place": spec.place, "values": json.dumps(dict(spec.values))}
+        known = Declared.objects.using(using).filter(pk=task.name, removed_at=None, **values)
+        if not known.exists():
+            Declared.objects.using(using).update_or_create(
+                pk=task.name, defaults={**values, "removed_at": None, "disabled_by_sync": False}
+            )
+
+
+def written_by_old_beat(using: str, task: PeriodicTask, here: TaskValues) -> dict[str, Any] | None:
+    """The values of a row that django-celery-beat may have written from an earlier version of the settings; None if it
+    cannot have: the row was changed after the take-over.
+    """
+    changed = task.date_changed
+    if changed is not None and not Fact.objects.using(using).filter(name=HANDED_BACK).exists():
+        applied = MigrationRecorder(connections[using]).applied_migrations().get(_TAKEN_OVER)
+        at: datetime | None = getattr(applied, "applied", None)
+        if at is None or to_utc(changed) > to_utc(at):
+            return None
+    return {name: here[name] for name in _WRITTEN}
+
+
+def synced(using: str) -> None:
+    """Note that the settings have been synced: whatever differs from now on is a person's hand."""
+    Fact.objects.using(using).filter(name=HANDED_BACK).delete()
