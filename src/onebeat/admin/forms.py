@@ -97,6 +97,7 @@ class PeriodicTaskForm(StoredUnlessChanged, TaskForm):
         self.initial.setdefault("kind", "interval" if not rows else rows[0].KIND if len(rows) == 1 else "")
         for row in rows:
             self.initial.update({key: value for key, value in kinds.initial(row).items() if key in self.fields})
+        self.offer_stored()
         for name in secrets.FIELDS:
             if name in self.initial:
                 self.initial[name] = secrets.masked(self.initial[name])

@@ -21,6 +21,18 @@ else:
 class StoredUnlessChanged(AnyForm):
     """Mixed into a model form. A form for a new object is as any other."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.offer_stored()
+
+    def offer_stored(self) -> None:
+        """Make a stored value that is no choice one: of a select without it a browser sends the first option."""
+        for name, field in self.fields.items():
+            if isinstance(field, forms.ChoiceField) and not self._adding:
+                value = str(self.get_initial_for_field(field, name) or "")
+                if value and not field.valid_value(value):
+                    field.choices = [*list(field.choices), (value, value)]  # type: ignore[arg-type]
+
     @cached_property
     def changed_data(self) -> list[str]:
         """The names of the fields whose data are not what the page showed."""
