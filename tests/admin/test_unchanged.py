@@ -53,9 +53,8 @@ def rows(*models: Any) -> dict[str, list[dict[str, Any]]]:
 def writes(seen: CaptureQueriesContext) -> list[str]:
     beside = ("session", "django_admin_log", "auth_user")
     asked = [query["sql"] for query in seen.captured_queries]
-    return [
-        sql for sql in found if sql.startswith(("INSERT", "UPDATE", "DELETE")) and not any(t in sql for t in beside)
-    ]
+    found = [sql for sql in asked if sql.startswith(("INSERT", "UPDATE", "DELETE"))]
+    return [sql for sql in found if not any(table in sql for table in beside)]
 
 
 def tasks() -> list[PeriodicTask]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import count
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from django import forms
@@ -18,7 +20,8 @@ from onebeat.admin import kinds
 from onebeat.admin.forms import InstantField
 from onebeat.admin.words import shown, zone_name
 from onebeat.db import database_clock
-from onebeat.models import PeriodicTask, TaskOptions
+from onebeat.errors import KeyTaken
+from onebeat.models import PeriodicTask
 from onebeat.store import task_states
 
 if TYPE_CHECKING:
@@ -133,55 +136,24 @@ def _skip_next(task: PeriodicTask, given: Given, by: object, using: str) -> Done
 
 
 def _enable(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
-    if not switch(task, True, using):
+    if not api.enable(task, why=given["why"], by=by, using=using):
         raise Unfit(gettext("it is on already"))
     return Done(task, gettext("Enabled"))
 
 
 def _disable(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
-    if not switch(task, False, using):
+    if not api.disable(task, why=given["why"], by=by, using=using):
         raise Unfit(gettext("it is off already"))
     return Done(task, gettext("Disabled"))
 
 
 def _duplicate(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
-    copy = _copy(task, using)
-    return Done(copy, gettext("Copied from %(name)s") % {"name": task.name})
-
-
-def switch(task: PeriodicTask, enabled: bool, using: str) -> bool:
-    """Enable or disable a task; returns whether that is a change."""
-    if task.enabled == enabled:
-        return False
-    task.enabled = enabled
-    task.save(using=using, update_fields=["enabled", "date_changed"])
-    return True
-
-
-def _copy(source: PeriodicTask, using: str) -> PeriodicTask:
-    options = TaskOptions.objects.using(using).filter(pk=source.pk).first()
-    task = PeriodicTask._base_manager.using(using).get(pk=source.pk)
-    task.pk, task._state.adding = None, True
-    task.name = free_name(source.name, using)
-    task.enabled, task.last_run_at, task.total_run_count = False, None, 0
-    task.save(using=using, force_insert=True)
-    if options is not None:
-        options.pk, options._state.adding, options.task = task.pk, True, task
-        options.paused, options.paused_until, options.paused_why, options.paused_by = False, None, "", ""
-        options.link = ""
-        options.save(using=using, force_insert=True)
-    return task
-
-
-def free_name(name: str, using: str) -> str:
-    """The first name of its kind that no task has."""
-    number = 1
-    while True:
+    for number in count(1):
         tail = gettext(" (copy)") if number == 1 else gettext(" (copy %(n)s)") % {"n": number}
-        free = name[: _NAME - len(tail)] + tail
-        if not PeriodicTask._base_manager.using(using).filter(name=free).exists():
-            return free
-        number += 1
+        with suppress(KeyTaken):
+            copy = api.duplicate(task, task.name[: _NAME - len(tail)] + tail, by=by, using=using)
+            return Done(copy, gettext("Copied from %(name)s") % {"name": task.name})
+    raise AssertionError("numbers do not end")
 
 
 ACTS = {

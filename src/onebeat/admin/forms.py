@@ -14,7 +14,7 @@ from django.db import router
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from onebeat.admin import kinds, registered, secrets
+from onebeat.admin import kinds, secrets
 from onebeat.admin.filters import KINDS
 from onebeat.admin.unchanged import StoredUnlessChanged
 from onebeat.admin.words import schedules_of
@@ -180,8 +180,11 @@ class PeriodicTaskForm(StoredUnlessChanged, TaskForm):
                 return []
             return [("task", gettext("No task of this name is registered here. A worker may know it all the same."))]
         args, kwargs = (secrets.read(self.cleaned_data.get(field)) for field in ("args", "kwargs"))
-        misfit = registered.misfit(task, [] if args is None else args, {} if kwargs is None else kwargs)
-        return [("args", misfit)] if misfit else []
+        error = celery_app.misfit(task, [] if args is None else args, {} if kwargs is None else kwargs)
+        if error is None:
+            return []
+        text = gettext("The arguments do not fit the task: %(error)s. It takes %(signature)s.")
+        return [("args", text % {"error": error, "signature": celery_app.signature(task)})]
 
 
 class InstantField(forms.SplitDateTimeField):

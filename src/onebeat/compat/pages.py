@@ -13,9 +13,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from onebeat import api
 from onebeat.admin import PeriodicTaskForm as OurForm
 from onebeat.admin import TaskOptionsInline, actions
-from onebeat.admin.acting import ACTS, Act, Done, Given, switch
+from onebeat.admin.acting import ACTS, Act, Done, Given
 from onebeat.admin.pages import SavesChanges
 from onebeat.compat.widgets import TaskChoiceField
 from onebeat.models import PeriodicTask, PeriodicTasks
@@ -29,12 +30,12 @@ if TYPE_CHECKING:
 
 
 def _enable(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
-    switch(task, True, using)
+    api.enable(task, why=given["why"], by=by, using=using)
     return Done(task, gettext("Enabled"))
 
 
 def _disable(task: PeriodicTask, given: Given, by: object, using: str) -> Done:
-    switch(task, False, using)
+    api.disable(task, why=given["why"], by=by, using=using)
     return Done(task, gettext("Disabled"))
 
 

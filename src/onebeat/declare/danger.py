@@ -10,6 +10,7 @@ from onebeat.core import nominal_times
 from onebeat.declare import stored
 from onebeat.declare.stored import TaskValues
 from onebeat.declare.sync import Change, Report
+from onebeat.dispatch.celery import app as celery_app
 from onebeat.queries import task_lookup
 
 
@@ -32,21 +33,8 @@ def _wrong(app: Any, change: Change, after: TaskValues, now: datetime) -> Iterat
         near = task_lookup.near(name, list(app.tasks))
         hint = f"; did you mean {', '.join(map(repr, near))}?" if near else ""
         yield f"task: the Celery app {app.main!r} has no task {name!r}{hint}"
-    elif (why := _misfit(task, after["args"], after["kwargs"])) is not None:
+    elif (why := celery_app.misfit(task, after["args"], after["kwargs"])) is not None:
         yield f"args, kwargs: {name} cannot take them: {why}"
-
-
-def _misfit(task: Any, args: Any, kwargs: Any) -> str | None:
-    """Why the task's signature cannot take these arguments, as Celery itself asks it; None where it can."""
-    header = getattr(task, "__header__", None)
-    if header is None or not getattr(task, "typing", True):
-        return None
-    try:
-        # Of a bound task the body's `self` is there already.
-        header(*args, **kwargs)
-    except TypeError as error:
-        return str(error)
-    return None
 
 
 def runs(values: TaskValues, now: datetime, anchor: datetime | None = None) -> Iterator[datetime]:

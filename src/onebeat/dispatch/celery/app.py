@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import logging
 from typing import Any
 
@@ -47,6 +48,30 @@ def task_names() -> set[str]:
 def task(name: str) -> Any:
     """The registered task of this name. Raises KeyError as Celery does."""
     return current_app.tasks[name]
+
+
+def misfit(task: Any, args: object, kwargs: object) -> str | None:
+    """Why a call of a registered task with these arguments would fail in the worker; None if it would not, or if
+    nobody can tell. Asked as Celery asks when it sends: a bound task's own `self` is not counted.
+    """
+    header = getattr(task, "__header__", None)
+    if header is None or not getattr(task, "typing", True) or not isinstance(args, list | tuple):
+        return None
+    try:
+        header(*args, **(kwargs if isinstance(kwargs, dict) else {}))
+    except TypeError as error:
+        return str(error)
+    except Exception:  # whatever a task's own header does is no fault of the arguments
+        return None
+    return None
+
+
+def signature(task: Any) -> str:
+    """What a registered task takes, as its function is written; empty when that cannot be seen."""
+    try:
+        return str(inspect.signature(task.run))
+    except (TypeError, ValueError):
+        return ""
 
 
 def settings_prefix() -> str:
