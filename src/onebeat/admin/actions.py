@@ -39,6 +39,8 @@ Action = Callable[[TaskAdmin, HttpRequest, Tasks], HttpResponse]
 
 #: A request treats at most so many tasks, and begins none after so long.
 PORTION, BUDGET_SECONDS = 1000, 10.0
+#: For so long one task is tried again when the database asks for that.
+RETRY_SECONDS = 10.0
 #: How many names a page or a message lists, and how far a selection is counted.
 _NAMED, _COUNTED = 20, 10_000
 
@@ -92,7 +94,7 @@ def perform(model_admin: TaskAdmin, request: HttpRequest, queryset: Tasks, act: 
                 return done.task
 
         try:
-            progress.tasks.append(transactions.retrying(using, once))
+            progress.tasks.append(transactions.retrying(using, once, limit_seconds=RETRY_SECONDS))
         except (Unfit, ValidationError, ValueError, LookupError) as error:
             progress.unfit.append((name, _text(error)))
         except DatabaseError as error:
