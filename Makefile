@@ -18,7 +18,7 @@ LOCK := --quiet --strip-extras --no-emit-index-url --no-emit-find-links --no-emi
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: help .venv test lint typing demo demo-admin bench reference screenshots oracle simulate chaos soak test-matrix \
-	test-releases test-clients lock clean
+	test-releases test-clients test-upstream lock clean
 
 help:
 	@echo 'make demo         the main job on SQLite, no server needed'
@@ -36,6 +36,7 @@ help:
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make test-releases  there and back with every release of django-celery-beat on every database'
 	@echo 'make test-clients   add-ons of django-celery-beat from PyPI, switched to onebeat and back'
+	@echo 'make test-upstream  the unit tests of django-celery-beat itself, with onebeat in its place'
 	@echo 'make lock         write requirements/*.txt again; LOCK_ARGS=--upgrade for newer versions'
 	@echo 'make clean        remove what these made'
 
@@ -110,6 +111,9 @@ test-releases: .venv/installed
 
 test-clients: .venv/installed
 	@ONEBEAT_TEST_ALL=1 $(BIN)/python -m tests.services $(BIN)/python -m pytest tests/test_switch_clients.py $(PYTEST_ARGS)
+
+test-upstream: .venv/installed
+	@$(BIN)/python -m tests.services $(BIN)/python -m tests.upstream
 
 # With the oldest Python we support: what is locked for it installs on the newer ones too.
 lock:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from django.core.exceptions import ValidationError
 
 from onebeat.core.recurrence import canonical_field, check_crontab
+from onebeat.core.recurrence.fields import KINDS
 from onebeat.errors import InvalidSchedule
 
 __all__ = [
@@ -31,11 +33,17 @@ def crontab_validator(value: str) -> None:
 
 
 def _for_field(name: str) -> Callable[[object], None]:
+    largest = 7 if name == "day_of_week" else KINDS[name].high
+
     def validator(value: object) -> None:
-        if " " in str(value):  # it would begin the next field of the text
-            raise ValidationError(f"{name}: {value!r} has a space in it.", code="invalid")
+        text = str(value)
         try:
             canonical_field(name, value)
+            # Two things that crontabs may have and django-celery-beat's forms have never taken.
+            if " " in text:
+                raise InvalidSchedule(name, value, "it has a space in it")
+            if any(int(step) > largest for step in re.findall(r"/(\d+)", text)):
+                raise InvalidSchedule(name, value, f"a step larger than {largest} leaves one value of its range")
         except InvalidSchedule as error:
             raise ValidationError(str(error), code="invalid") from error
 

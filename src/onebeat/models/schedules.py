@@ -234,7 +234,7 @@ class CrontabSchedule(ScheduleValue):
 
     def __str__(self) -> str:
         texts = (self.minute, self.hour, self.day_of_month, self.month_of_year, self.day_of_week)
-        return f"{' '.join(map(str, texts))} (m/h/dM/MY/d) {self.timezone}"
+        return f"{' '.join('*' if text is None else str(text) for text in texts)} (m/h/dM/MY/d) {self.timezone}"
 
 
 @fields.quiet
