@@ -39,9 +39,11 @@ def _for_field(name: str) -> Callable[[object], None]:
         text = str(value)
         try:
             canonical_field(name, value)
-            # Two things that crontabs may have and django-celery-beat's forms have never taken.
+            # Three things that crontabs may have and django-celery-beat's forms have never taken.
             if " " in text:
                 raise InvalidSchedule(name, value, "it has a space in it")
+            if any(int(first) > int(last) for first, last in re.findall(r"(\d+)-(\d+)", text)):
+                raise InvalidSchedule(name, value, "it has a range that passes the end of the field")
             if any(int(step) > largest for step in re.findall(r"/(\d+)", text)):
                 raise InvalidSchedule(name, value, f"a step larger than {largest} leaves one value of its range")
         except InvalidSchedule as error:

@@ -280,7 +280,7 @@ class SolarSchedule(ScheduleValue):
         return {"event": schedule.event, "latitude": schedule.lat, "longitude": schedule.lon}
 
     def __str__(self) -> str:
-        return f"{self.get_event_display()} ({self.latitude}, {self.longitude})"
+        return f"{self.get_event_display()} ({float(self.latitude):g}, {float(self.longitude):g})"
 
 
 @fields.quiet

@@ -14,7 +14,7 @@ OTHERWISE: dict[str, str] = {
     "admin.PeriodicTaskAdmin.disable_tasks": "`last_run_at` stays: nothing is decided by it.",
     "admin.PeriodicTaskAdmin.crontab_translation": "Empty for a task that has no crontab; it raised AttributeError.",
     "models.ClockedSchedule": _DELETE,
-    "models.CrontabSchedule": f"{_DELETE} One that says nothing sensible is refused by `create` and `save` already.",
+    "models.CrontabSchedule": f"{_DELETE} An invalid one is refused by `create` and `save` already.",
     "models.IntervalSchedule": _DELETE,
     "models.SolarSchedule": _DELETE,
     "models.ClockedSchedule.from_schedule": _ROW,
@@ -28,11 +28,14 @@ OTHERWISE: dict[str, str] = {
     "models.PeriodicTask.due_start_time": "A match of a crontab at the start itself counts.",
     "models.PeriodicTask.save": "`last_run_at` of a disabled task stays; JSON and the choice of schedule are checked.",
     "models.PeriodicTask.validate_unique": "Django's own: `clean_fields` and `save` check the choice of schedule.",
-    "models.PeriodicTasks": "Nothing in onebeat waits for it. `last_change()` moves with each committed change; `last_update` a moment later.",
+    "models.PeriodicTasks": (
+        "Nothing in onebeat waits for it. `last_change()` moves with each committed change; `last_update` a moment later."
+    ),
     "querysets.PeriodicTaskQuerySet.enabled": "The schedules come in the same query (`select_related`).",
     "schedulers.DatabaseScheduler": (
         "It runs onebeat's engine, which keeps nothing in memory; so does a subclass whose `tick` calls `super()`. One "
-        "that replaces more than the hooks about sending and declaring runs in classic mode, which names what it replaced and which promises are off."
+        "that replaces more than the hooks about sending and declaring runs in classic mode, which names what it "
+        "replaced and which promises are off."
     ),
     "schedulers.DatabaseScheduler.enabled_models_qs": "All enabled tasks: none is left out for being far ahead.",
     "schedulers.DatabaseScheduler.setup_schedule": "Called at the first tick; in classic mode by the constructor.",
@@ -44,5 +47,5 @@ OTHERWISE: dict[str, str] = {
     "schedulers.ModelEntry._unpack_options": "To be called with names; one that has no place in a task is refused.",
     "signals.signals_connect": "It does nothing: changes are seen in the data.",
     "utils.is_database_scheduler": 'True for `"onebeat"` as well.',
-    "validators.crontab_validator": "onebeat's one grammar, where ranges may wrap; so for the other five.",
+    "validators.crontab_validator": "onebeat's one grammar. The other five refuse spaces, ranges that wrap and steps past the field, as ever.",
 }
