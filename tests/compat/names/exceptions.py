@@ -29,7 +29,8 @@ OTHERWISE: dict[str, str] = {
     "models.PeriodicTask.save": "`last_run_at` of a disabled task stays; JSON and the choice of schedule are checked.",
     "models.PeriodicTask.validate_unique": "Django's own: `clean_fields` and `save` check the choice of schedule.",
     "models.PeriodicTasks": (
-        "Nothing in onebeat waits for it. `last_change()` moves with each committed change; `last_update` a moment later."
+        "Nothing in onebeat waits for it. `last_change()` moves with each committed change, `last_update` a moment "
+        "later."
     ),
     "querysets.PeriodicTaskQuerySet.enabled": "The schedules come in the same query (`select_related`).",
     "schedulers.DatabaseScheduler": (
@@ -47,5 +48,9 @@ OTHERWISE: dict[str, str] = {
     "schedulers.ModelEntry._unpack_options": "To be called with names; one that has no place in a task is refused.",
     "signals.signals_connect": "It does nothing: changes are seen in the data.",
     "utils.is_database_scheduler": 'True for `"onebeat"` as well.',
-    "validators.crontab_validator": "onebeat's one grammar. The other five refuse spaces, ranges that wrap and steps past the field, as ever.",
+    "validators.crontab_validator": "onebeat's one grammar.",
+    "validators.minute_validator": (
+        "onebeat's one grammar, without spaces, ranges that wrap and steps past the field, as ever; so for the other "
+        "four."
+    ),
 }

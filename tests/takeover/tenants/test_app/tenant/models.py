@@ -1,0 +1,5 @@
+from django.db import models
+
+
+class DummyModel(models.Model):
+    name = models.CharField(max_length=100)
