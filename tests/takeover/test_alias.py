@@ -66,6 +66,8 @@ assert get_commands()["onebeat"] == "django_celery_beat"
 for _ in range(2):  # the second time Django reloads the package
     names = [name for label, name in MigrationLoader(connection).disk_migrations if label == config.label]
     assert "0001_initial" in names and "1001_onebeat_engine" in names
+from django_celery_beat import migrations
+assert migrations is import_module("onebeat.migrations")
 assert import_module("django_celery_beat.migrations.0001_initial") is import_module("onebeat.migrations.0001_initial")
 app.autodiscover_tasks(force=True)
 from django_celery_beat.models import PeriodicTask
