@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -70,3 +71,9 @@ def test_every_way_of_sending_works_on_the_router_s_database(tmp_path: Path, kin
     command = [sys.executable, "-c", f"KIND = {kind!r}\n{SENT}"]
     done = subprocess.run(command, env=env, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_nothing_of_ours_names_the_default_database_by_itself() -> None:
+    sources = [path for path in (ROOT / "src").rglob("*.py") if "migrations" not in path.parts]
+    named = [str(path) for path in sources if re.search(r"DEFAULT_DB_ALIAS|using\(.default.\)", path.read_text())]
+    assert named == []

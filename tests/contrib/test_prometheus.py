@@ -89,7 +89,7 @@ def test_a_name_is_registered_once_and_without_a_look_at_the_database() -> None:
 
 
 def away(bench: Bench) -> None:
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(40)
 
 

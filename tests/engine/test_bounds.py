@@ -111,9 +111,9 @@ def test_a_batch_is_bounded_in_messages(bench: Bench) -> None:
     for number in range(6):
         options(task(f"t{number}", interval=every(1)), missed="all")
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(40)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.engine.parts.settings = Settings(sweep_size=0, batch_size=50)
     sizes: list[int] = []
     bench.engine.parts.at = lambda point: sizes.append(Occurrence.objects.filter(state="claimed").count())
@@ -167,10 +167,10 @@ def test_an_overdue_task_that_is_deleted_leaves_a_record(bench: Bench) -> None:
     one = task(interval=every(5))
     key = one.pk
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(7)
     PeriodicTask.objects.filter(pk=key).delete()
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.work(2)
     assert bench.sent == []
     assert list(Occurrence.objects.filter(task_id=key).values_list("state", "reason")) == [("skipped", "cancelled")]
@@ -197,7 +197,7 @@ def test_times_that_passed_in_quarantine_are_recorded(bench: Bench) -> None:
 def test_a_time_moved_away_and_back_runs(bench: Bench) -> None:
     one = task(clocked=clocked(at(10)))
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(20)
     one.clocked = clocked(at(100))
     one.save()
@@ -206,7 +206,7 @@ def test_a_time_moved_away_and_back_runs(bench: Bench) -> None:
     one.clocked = clocked(at(10))
     one.save()
     bench.work(1)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.work(2)
     assert bench.sent == [("t", 10)]
     assert ledger(one) == [(10, "sent", "")]

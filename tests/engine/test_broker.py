@@ -37,10 +37,10 @@ def many(number: int, **fields: Any) -> list[str]:
 def test_nothing_is_claimed_while_the_broker_is_away(bench: Bench) -> None:
     one = task(interval=every(1))
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(20)
     assert ledger(one) == []
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.advance(0.5)
     assert bench.sent == [("t", 20)]
     assert ledger(one) == [(1, "skipped", "coalesced"), (20, "sent", "")]
@@ -50,12 +50,12 @@ def test_a_task_disabled_while_the_broker_is_away_sends_nothing_afterwards(bench
     for way in ("orm", "raw"):
         task(way, interval=every(1))
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(10)
     PeriodicTask.objects.filter(name="orm").update(enabled=False)
     set_task(PeriodicTask.objects.get(name="raw"), enabled=False)
     bench.work(10)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.work(5)
     assert bench.sent == []
     assert set(Occurrence.objects.values_list("state", "reason")) == {("skipped", "disabled")}
@@ -64,9 +64,9 @@ def test_a_task_disabled_while_the_broker_is_away_sends_nothing_afterwards(bench
 def test_one_offs_wait_for_the_broker(bench: Bench) -> None:
     task(clocked=clocked(at(5)))
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(1000 // 50)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.work(2)
     assert bench.sent == [("t", 5)]
 
@@ -153,11 +153,11 @@ def test_a_broker_that_answers_and_takes_nothing_gets_one_late_run_afterwards(be
 def test_what_is_away_and_since_when_is_told(bench: Bench) -> None:
     mine = Beat.objects.get(pk=bench.engine.heartbeat.row)
     assert mine.able_since == at(0)
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(1)
     mine.refresh_from_db()
     assert mine.able_since is None
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.work(1)
     mine.refresh_from_db()
     assert mine.able_since == at(2)
@@ -173,11 +173,11 @@ def test_another_scheduler_that_could_send_makes_a_turn_late_and_not_missed(benc
     other.tick()
     bench.work(5)
     other.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     for _ in range(6):
         bench.advance(1)
         other.engine.heartbeat.tick_begins(at(0) + (at(1) - at(0)) * 11, True)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.work(2)
     assert bench.sent == [("t", 10)]
     other.engine.close()

@@ -60,9 +60,9 @@ def outage(bench: Bench, how: str, duration: float) -> None:
     elif how == "database":
         clock.move(at(10 + duration))
     else:
-        bench.outbox.away = True
+        bench.outbox.unavailable = True
         bench.work(int(duration))
-        bench.outbox.away = False
+        bench.outbox.unavailable = False
     bench.advance(0.5)
 
 

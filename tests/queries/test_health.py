@@ -40,7 +40,7 @@ def test_a_scheduler_that_can_send_is_healthy(bench: Bench) -> None:
 def test_a_broker_that_does_not_answer(bench: Bench) -> None:
     task(interval=every(1000))
     bench.work(3)
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(3)
     assert problems() == ["broker_unavailable"]
     assert said().startswith("the broker does not answer, nothing has been sent since 2026-03-10 10:00:0")

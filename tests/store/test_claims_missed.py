@@ -20,10 +20,10 @@ def down(bench: Bench, duration: float) -> None:
 
 def broker_away(bench: Bench, duration: int) -> None:
     """Schedulers are at work, and their broker does not answer."""
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     for _ in range(duration):
         bench.advance(1)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.advance(0.5)
 
 

@@ -57,11 +57,11 @@ def test_a_save_that_changes_no_schedule_moves_nothing(bench: Bench) -> None:
 def test_the_grid_stands_through_misses_and_late_runs(bench: Bench) -> None:
     one = task(interval=every(1, "hours"), start_time=from_utc(at(1800)))
     bench.advance(1800)
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.advance(HOUR)
     assert bench.take() == [("t", 1800)]
     bench.advance(17 * 60)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.advance(1)
     assert bench.take() == [("t", 1800 + HOUR)]
     assert due(one) == 1800 + 2 * HOUR
@@ -70,12 +70,12 @@ def test_the_grid_stands_through_misses_and_late_runs(bench: Bench) -> None:
 def test_a_save_of_an_overdue_task_does_not_lose_its_turn(bench: Bench) -> None:
     one = task(interval=every(60))
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.advance(61)
     one.description = "edited while the broker is away"
     one.save()
     bench.advance(5)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.tick()
     assert bench.sent == [("t", 60)]
 
@@ -95,10 +95,10 @@ def test_enabling_fires_nothing_for_the_past(bench: Bench) -> None:
 def test_a_task_disabled_while_it_is_overdue_is_not_sent_and_the_ledger_says_why(bench: Bench) -> None:
     one = task(interval=every(10))
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.advance(35)
     PeriodicTask.objects.filter(pk=one.pk).update(enabled=False)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.work(20)
     assert bench.sent == []
     assert ledger(one) == [(10, "skipped", "disabled")]
@@ -107,11 +107,11 @@ def test_a_task_disabled_while_it_is_overdue_is_not_sent_and_the_ledger_says_why
 def test_an_edit_of_an_overdue_task_drops_its_old_times_and_the_ledger_says_why(bench: Bench) -> None:
     one = task(interval=every(10))
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.advance(35)
     one.interval = every(7)
     one.save()
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.advance(5)
     assert bench.sent == []
     assert ledger(one) == [(10, "skipped", "edited")]
@@ -132,12 +132,12 @@ def test_a_nominal_time_between_the_edit_and_the_look_at_it_is_kept(bench: Bench
 def test_an_old_time_that_the_new_schedule_has_too_is_not_blocked_by_its_record(bench: Bench) -> None:
     one = task(crontab=cron("0", "11"))
     bench.tick()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.advance(HOUR - 5)
     one.crontab = cron("0", "*")
     one.save()
     bench.advance(7)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.tick()
     assert bench.sent == [("t", HOUR)]
 

@@ -236,7 +236,7 @@ def test_the_commands(bench: Bench) -> None:
 
 
 def test_health_says_whether_it_is_the_broker(bench: Bench) -> None:
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.work(3)
     with pytest.raises(CommandError, match="the broker does not answer") as error:
         call_command("onebeat", "health", stdout=StringIO())

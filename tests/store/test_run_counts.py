@@ -96,7 +96,7 @@ def test_a_look_at_the_engine(bench: Bench) -> None:
     set_task(bad, args="nothing", enabled=True)
     bench.tick()
     sweep()
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     bench.advance(25)
     task("new")
     found = status.status("default")

@@ -205,7 +205,7 @@ def test_the_delay_is_the_time_to_the_next_wake_or_the_poll_interval(bench: Benc
     options(one, jitter_seconds=0)
     bench.advance(0.25)
     assert bench.sent == [("t", 10)]
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     clock.move(at(19.9))
     assert bench.tick() == 1.0
 

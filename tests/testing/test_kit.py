@@ -84,9 +84,9 @@ def test_an_outage_and_a_broker_that_is_away(onebeat: Onebeat) -> None:
     assert [(one.name, (one.at - one.due_at).total_seconds()) for one in late] == [("latest", 30)]
     assert Outage.objects.get().kind == "down"
     onebeat.clear()
-    onebeat.broker_away = True
+    onebeat.broker_unavailable = True
     assert onebeat.advance("5 minutes") == []
-    onebeat.broker_away = False
+    onebeat.broker_unavailable = False
     assert [one.name for one in onebeat.advance(seconds=1)] == ["latest"]
     assert Occurrence.objects.filter(task_id=latest.pk, state="skipped", reason="coalesced").exists()
 

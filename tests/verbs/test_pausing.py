@@ -174,9 +174,9 @@ def test_run_now_rolls_back_and_waits_for_the_broker(bench: Bench) -> None:
         raise RuntimeError
     bench.advance(1)
     assert bench.sent == []
-    bench.outbox.away = True
+    bench.outbox.unavailable = True
     onebeat.run_now("t")
     bench.advance(20)
-    bench.outbox.away = False
+    bench.outbox.unavailable = False
     bench.advance(1)
     assert bench.sent == [("t", 1)]

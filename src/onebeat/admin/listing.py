@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from django.contrib.admin.options import IncorrectLookupParameters
 from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import InvalidPage, Page, Paginator
+from django.db import router
 from django.db.models import Model, QuerySet, Value
 from django.db.models.expressions import OrderBy
 from django.http import HttpRequest
@@ -214,4 +215,8 @@ def options_of(task: PeriodicTask) -> TaskOptions | None:
 def beside(task: PeriodicTask) -> Beside:
     """What the page has read beside the task; for a task that is in no list, the time alone."""
     found = task.__dict__.get("onebeat_beside")
-    return found if isinstance(found, Beside) else Beside(database_clock.now(task._state.db or "default"))
+    return (
+        found
+        if isinstance(found, Beside)
+        else Beside(database_clock.now(task._state.db or router.db_for_read(PeriodicTask)))
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.views.main import ORDER_VAR
-from django.db import DEFAULT_DB_ALIAS
+from django.db import router
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -138,7 +138,7 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     @admin.display(description=_("in words"))
     def explained(self, row: Occurrence) -> str:
         """What became of it, as `onebeat explain` says it."""
-        using = row._state.db or DEFAULT_DB_ALIAS
+        using = row._state.db or router.db_for_read(type(row))
         return explain.of_row(using, row, row.due_at, database_clock.now(using)).sentence
 
     @admin.display(description=_("message"))

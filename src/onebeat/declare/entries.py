@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from django.core.exceptions import ValidationError
-from django.db import DEFAULT_DB_ALIAS, connections
+from django.db import connections, router
 from django.db.migrations.recorder import MigrationRecorder
 
 from onebeat.db import schema
@@ -30,7 +30,7 @@ def remember_entry(task: PeriodicTask, entry: Mapping[str, Any]) -> None:
     """Keep what an entry says of the task that was just written from it, so that a later sync takes none of it for a
     person's hand. An entry of a kind that only a subclass can store is not remembered.
     """
-    using = task._state.db or DEFAULT_DB_ALIAS
+    using = task._state.db or router.db_for_write(type(task))
     if not schema.complete(using):
         return
     (row,) = settings.rows({task.name: entry})

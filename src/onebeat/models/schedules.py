@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator
-from django.db import DEFAULT_DB_ALIAS, models
+from django.db import models, router
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -204,7 +204,7 @@ class CrontabSchedule(ScheduleValue):
         if "_onebeat_reading" in self.__dict__:  # a list of rows was looked up in one go
             found: CeleryReading | None = self.__dict__["_onebeat_reading"]
             return found if found is not None and found.text == " ".join(map(str, self.value())) else None
-        return readings(self._state.db or DEFAULT_DB_ALIAS, {self.pk: self.value()}).get(self.pk)
+        return readings(self._state.db or router.db_for_read(type(self)), {self.pk: self.value()}).get(self.pk)
 
     def due_start_time(self, initial_start_time: datetime, tz: tzinfo) -> datetime:
         """The first match at or after an aware `initial_start_time`, in the zone `tz`; itself if there is none."""

@@ -185,14 +185,14 @@ class Onebeat:
         self._armed = point
 
     @property
-    def broker_away(self) -> bool:
+    def broker_unavailable(self) -> bool:
         """Whether the broker does not answer. Set it."""
-        return self._outbox.away
+        return self._outbox.unavailable
 
-    @broker_away.setter
-    def broker_away(self, away: bool) -> None:
-        self._outbox.away = away
-        self._note("the broker is away" if away else "the broker is back")
+    @broker_unavailable.setter
+    def broker_unavailable(self, unavailable: bool) -> None:
+        self._outbox.unavailable = unavailable
+        self._note("the broker is unavailable" if unavailable else "the broker answers again")
 
     # -- the work ---------------------------------------------------------------------------------------------------
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from django.db import router
+
 from onebeat.conf import Settings
 from onebeat.dispatch.base import Accepted, Message, PublishResult, Unsent
 from onebeat.engine.assembly import Assembly
 from onebeat.engine.tick import Engine
+from onebeat.models import TaskState
 
 #: Where a scheduler can be stopped: after the claim, after the broker has the messages, after that is recorded.
 POINTS = ("claimed", "published", "settled")
@@ -19,13 +22,13 @@ class Outbox:
     def __init__(self) -> None:
         self.messages: list[Message] = []
         #: It does not answer at all.
-        self.away = False
+        self.unavailable = False
         #: What becomes of a message; after an `Unsent` the rest of the same call is unsent too.
         self.answer: Callable[[Message], PublishResult] = lambda message: Accepted()
         self.stopping: Callable[[], bool] = lambda: False
 
     def ready(self) -> bool:
-        return not self.away
+        return not self.unavailable
 
     def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
         outcomes: list[PublishResult] = []
@@ -46,7 +49,11 @@ class Died(Exception):
 class Scheduler:
     """The engine with its outbox. It does something only when it is told to."""
 
-    def __init__(self, outbox: Outbox | None = None, settings: Settings | None = None, using: str = "default") -> None:
+    def __init__(
+        self, outbox: Outbox | None = None, settings: Settings | None = None, using: str | None = None
+    ) -> None:
+        """`using`: the alias of the database; None: where the router puts the tasks' states."""
+        using = using or router.db_for_write(TaskState)
         self.outbox = outbox or Outbox()
         self.engine = Engine(Assembly(self.outbox, settings or Settings(), using))
 

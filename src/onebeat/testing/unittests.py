@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+from unittest import TestResult
 
 from onebeat.testing.kit import Onebeat
 
@@ -19,24 +20,24 @@ class OnebeatMixin(Base):
     onebeat: Onebeat
 
     def setUp(self) -> None:
-        """As unittest's."""
+        """Start the kit; it is stopped when the test is over."""
         super().setUp()
         self.onebeat = Onebeat().start()
         self.addCleanup(self.onebeat.stop)
 
-    def run(self, result: Any = None) -> Any:
-        """As unittest's. A test that fails tells its timeline."""
+    def run(self, result: TestResult | None = None) -> TestResult | None:
+        """Run the test as `unittest` does; one that fails shows its timeline."""
         method = getattr(self, self._testMethodName)
 
         @wraps(method)
-        def told(*args: Any, **kwargs: Any) -> Any:
+        def with_timeline(*args: object, **kwargs: object) -> object:
             try:
                 return method(*args, **kwargs)
             except AssertionError as error:
                 error.add_note(f"onebeat timeline (UTC):\n{self.onebeat.timeline()}")
                 raise
 
-        setattr(self, self._testMethodName, told)
+        setattr(self, self._testMethodName, with_timeline)
         try:
             return super().run(result)
         finally:
