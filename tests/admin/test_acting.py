@@ -178,3 +178,25 @@ def test_secrets_are_masked_and_kept(client: Client, settings: Any) -> None:
     clerk.user_permissions.add(Permission.objects.get(codename="view_periodictask"))
     client.force_login(clerk)
     assert "hunter2" not in client.get(there).content.decode()
+
+
+def test_neither_a_search_nor_a_filter_tells_what_is_masked(client: Client, settings: Any) -> None:
+    settings.ONEBEAT = {"secret_words": "password token"}
+    task("nested", kwargs='{"db": {"Password": "hunter2"}, "shop": "north"}')
+    task("list", args='["north", {"api_token": "hunter2"}]')
+    task("escaped", kwargs='{"p\\u0061ssword": "hunter2", "shop": "north"}')
+    task("open", kwargs='{"shop": "north", "note": "hunter2"}')
+
+    def found(**query: str) -> list[str]:
+        response = client.get(url(LIST), query)
+        return [row.name for row in response.context["cl"].result_list] if response.status_code == 200 else ["refused"]
+
+    assert found(q="hunter2") == found(q="hunter") == found(q='"shop": "north"') == ["open"]
+    assert found(q="nested") == ["nested"] and found(q="shop.report hunter2") == ["open"]
+    for lookup in ("contains", "startswith", "regex", "gt"):
+        assert found(**{f"kwargs__{lookup}": "hunter2"}) == ["refused"], lookup
+    assert found(args='["north", {"api_token": "hunter2"}]') == ["refused"]
+    settings.ONEBEAT = {"secret_words": "пароль"}
+    assert found(q="hunter2") == [] and found(q="open") == ["open"], "letter case of such words is each database's own"
+    settings.ONEBEAT = {"secret_words": ""}
+    assert set(found(q="hunter2")) == {"nested", "list", "escaped", "open"}

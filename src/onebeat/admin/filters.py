@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -15,7 +15,6 @@ from onebeat.admin import status
 from onebeat.admin.outcomes import REASONS, STATES
 from onebeat.db import database_clock
 from onebeat.dispatch.celery import app as celery_app
-from onebeat.models import PeriodicTask
 from onebeat.models.instants import from_utc
 from onebeat.queries import last_runs, ledger_lists, task_lists
 
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from onebeat.admin.words import Text
 
     Rows = QuerySet[Any]
+    Narrow = Callable[[Rows, str], Rows]
 
 KINDS = {
     "interval": _("interval"),
@@ -44,6 +44,7 @@ class Choice(admin.SimpleListFilter):
     """One of a few; anything else in the address is no choice."""
 
     choices_here: ClassVar[Mapping[str, Text]] = {}
+    narrow: ClassVar[Callable[..., Rows]]
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, Text]]:
         """The choices, each with its text."""
@@ -52,97 +53,59 @@ class Choice(admin.SimpleListFilter):
     def queryset(self, request: HttpRequest, queryset: Rows) -> Rows:
         """The rows that fit what was chosen, or all."""
         key = self.value()
-        return self.chosen(queryset, key) if key and key in dict(self.lookup_choices) else queryset
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        """The rows that fit a choice."""
-        raise NotImplementedError
+        return type(self).narrow(queryset, key) if key and key in dict(self.lookup_choices) else queryset
 
 
-class StatusFilter(Choice):
-    """On, paused, finished, off, quarantined."""
+def choice(title: Text, name: str, choices: Mapping[str, Text], narrow: Narrow) -> type[Choice]:
+    """A filter with a title, its name in the address, and the choices with their texts.
 
-    title = _("status")
-    parameter_name = "status"
-    choices_here = status.CHOICES
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        return task_lists.by_status(rows, key, database_clock.now(rows.db))
+    `narrow` takes the rows of the list and the key of a choice; it returns the rows that fit.
+    """
+    members = {"title": title, "parameter_name": name, "choices_here": choices, "narrow": staticmethod(narrow)}
+    return type(f"{name.title()}Filter", (Choice,), members)
 
 
-class OriginFilter(Choice):
-    """Who made the task."""
-
-    title = _("origin")
-    parameter_name = "origin"
-    choices_here = {**ORIGINS, "admin": BY_HAND}
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        return task_lists.by_origin(rows, key)
+def _next(rows: Rows, key: str) -> Rows:
+    return task_lists.leaving_before(rows, None if key == "none" else database_clock.now(rows.db) + _LENGTHS[key])
 
 
-class KindFilter(Choice):
-    """The kind of schedule."""
-
-    title = _("schedule")
-    parameter_name = "kind"
-    choices_here = KINDS
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        return rows.filter(**{f"{key}__isnull": False})
+def _last(rows: Rows, key: str) -> Rows:
+    if key == "never":
+        return last_runs.never(rows)
+    since = from_utc(database_clock.now(rows.db) - _LENGTHS.get(key, 7 * _DAY))
+    return rows.filter(last_run_at__lt=since) if key == "before" else rows.filter(last_run_at__gte=since)
 
 
-class NextFilter(Choice):
-    """When it runs next."""
-
-    title = _("next run")
-    parameter_name = "next"
-    choices_here = {
-        "overdue": _("overdue"),
-        "1h": _("in the next hour"),
-        "24h": _("in the next 24 hours"),
-        "none": _("none"),
-    }
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        instant = None if key == "none" else database_clock.now(rows.db) + _LENGTHS[key]
-        return task_lists.leaving_before(rows, instant)
-
-
-class LastFilter(Choice):
-    """When it ran last."""
-
-    title = _("last run")
-    parameter_name = "ran"
-    choices_here = {**_AGO, "before": _("before that"), "never": _("never")}
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        if key == "never":
-            return last_runs.never(rows)
-        since = from_utc(database_clock.now(rows.db) - _LENGTHS.get(key, 7 * _DAY))
-        return rows.filter(last_run_at__lt=since) if key == "before" else rows.filter(last_run_at__gte=since)
-
-
-class OutcomeFilter(Choice):
-    """What became of the last run."""
-
-    title = _("last outcome")
-    parameter_name = "outcome"
-    choices_here = STATES
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        return last_runs.having(rows, key)
-
-
-class LateFilter(Choice):
-    """How late the last run left."""
-
-    title = _("lateness")
-    parameter_name = "late"
-    choices_here = {"1": _("a second or more"), "60": _("a minute or more"), "3600": _("an hour or more")}
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        return last_runs.late(rows, int(key))
+StatusFilter = choice(
+    _("status"),
+    "status",
+    status.CHOICES,
+    lambda rows, key: task_lists.by_status(rows, key, database_clock.now(rows.db)),
+)
+OriginFilter = choice(_("origin"), "origin", {**ORIGINS, "admin": BY_HAND}, task_lists.by_origin)
+KindFilter = choice(_("schedule"), "kind", KINDS, lambda rows, key: rows.filter(**{f"{key}__isnull": False}))
+NextFilter = choice(
+    _("next run"),
+    "next",
+    {"overdue": _("overdue"), "1h": _("in the next hour"), "24h": _("in the next 24 hours"), "none": _("none")},
+    _next,
+)
+LastFilter = choice(_("last run"), "ran", {**_AGO, "before": _("before that"), "never": _("never")}, _last)
+OutcomeFilter = choice(_("last outcome"), "outcome", STATES, last_runs.having)
+LateFilter = choice(
+    _("lateness"),
+    "late",
+    {"1": _("a second or more"), "60": _("a minute or more"), "3600": _("an hour or more")},
+    lambda rows, key: last_runs.late(rows, int(key)),
+)
+StateFilter = choice(_("outcome"), "state", STATES, ledger_lists.in_state)
+ReasonFilter = choice(_("reason"), "reason", REASONS, lambda rows, key: ledger_lists.in_state(rows, "skipped", key))
+SinceFilter = choice(
+    _("nominal time"),
+    "since",
+    _AGO,
+    lambda rows, key: ledger_lists.since(rows, database_clock.now(rows.db) - _LENGTHS[key]),
+)
 
 
 class TaskFilter(Choice):
@@ -150,45 +113,10 @@ class TaskFilter(Choice):
 
     title = _("Celery task")
     parameter_name = "task"
+    narrow = staticmethod(lambda rows, key: rows.filter(task=key))
 
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        return rows.filter(task=key)
-
-    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[PeriodicTask]) -> list[tuple[str, Text]]:
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin[Any]) -> list[tuple[str, Text]]:
         """The first of the names, and the chosen one."""
         names = sorted(celery_app.tasks())[:_NAMES]
         asked = self.value()
         return [(name, name) for name in ([asked] if asked and asked not in names else []) + names]
-
-
-class StateFilter(Choice):
-    """What became of an occurrence."""
-
-    title = _("outcome")
-    parameter_name = "state"
-    choices_here = STATES
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        return ledger_lists.in_state(rows, key)
-
-
-class ReasonFilter(Choice):
-    """Why an occurrence was skipped."""
-
-    title = _("reason")
-    parameter_name = "reason"
-    choices_here = REASONS
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        return ledger_lists.in_state(rows, "skipped", key)
-
-
-class SinceFilter(Choice):
-    """How long ago an occurrence's nominal time is."""
-
-    title = _("nominal time")
-    parameter_name = "since"
-    choices_here = _AGO
-
-    def chosen(self, rows: Rows, key: str) -> Rows:
-        return ledger_lists.since(rows, database_clock.now(rows.db) - _LENGTHS[key])

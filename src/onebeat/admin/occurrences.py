@@ -49,10 +49,10 @@ class OccurrenceList(BoundedList):
         chosen = set(self.filter_params)
         if _BY_TASK in chosen:
             return True
-        if ORDER_VAR in self.params or self.query or SinceFilter.parameter_name in chosen:
+        if ORDER_VAR in self.params or self.query or "since" in chosen:
             return False
-        state = self.filter_params.get(StateFilter.parameter_name, [""])[-1]
-        return ledger_lists.indexed(using, "skipped" if ReasonFilter.parameter_name in chosen else state)
+        state = self.filter_params.get("state", [""])[-1]
+        return ledger_lists.indexed(using, "skipped" if "reason" in chosen else state)
 
 
 @admin.register(Occurrence)

@@ -136,7 +136,7 @@ class PeriodicTaskAdmin(WithReadings, TaskColumns, TaskActions):
             return super().get_search_results(request, queryset, search_term)
         for word in smart_split(search_term):
             text = unescape_string_literal(word) if word[0] == word[-1] and word[0] in "\"'" else word
-            queryset = task_lists.holding(queryset, text, secrets.words())
+            queryset = task_lists.with_text(queryset, text, secrets.words())
         return queryset, False
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:

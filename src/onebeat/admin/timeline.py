@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
@@ -18,12 +18,12 @@ _LEFT = 44
 
 def day(load: Load, local: Callable[[datetime], datetime]) -> SafeString:
     """The next 24 hours in bars of ten minutes; `local` turns an instant into the clock to show."""
-    return _chart(load, 24 * 60, 10, local, _hours(load, local))
+    return _chart(load, 24 * 60, 10, local, _ticks(load, local, 24 * 60, 3, "{0:%H:%M}".format))
 
 
 def week(load: Load, local: Callable[[datetime], datetime]) -> SafeString:
     """The next seven days in bars of an hour."""
-    return _chart(load, 7 * 24 * 60, 60, local, _days(load, local))
+    return _chart(load, 7 * 24 * 60, 60, local, _ticks(load, local, 7 * 24 * 60, 24, _day))
 
 
 def busiest(load: Load, minutes: int, local: Callable[[datetime], datetime]) -> str:
@@ -46,11 +46,11 @@ def _chart(
     bars = load.busiest(bucket)[: minutes // bucket]
     top = max(bars, default=0.0)
     step = (_WIDTH - _LEFT) / len(bars)
-    room = _HEIGHT - _TOP - _BOTTOM
+    inner = _HEIGHT - _TOP - _BOTTOM
     peak = bars.index(top) if top else -1
 
     def bar(number: int, height: float) -> SafeString:
-        tall = max(1.0, height / top * room)
+        tall = max(1.0, height / top * inner)
         begin = local(load.start + number * bucket * MINUTE)
         title = gettext("%(time)s: up to %(runs)s a minute") % {
             "time": f"{gettext(f'{begin:%a}')} {begin:%H:%M}",
@@ -60,7 +60,7 @@ def _chart(
             '<rect class="{}" x="{}" y="{}" width="{}" height="{}"><title>{}</title></rect>',
             "ob-peak" if number == peak else "ob-bar",
             f"{_LEFT + number * step:.1f}",
-            f"{_TOP + room - tall:.1f}",
+            f"{_TOP + inner - tall:.1f}",
             f"{max(1.0, step - 1):.1f}",
             f"{tall:.1f}",
             title,
@@ -71,13 +71,13 @@ def _chart(
         '<line x1="{}" x2="{}" y1="{}" y2="{}"/><text x="{}" y="{}" text-anchor="end">{}</text>'
         '<line x1="{}" x2="{}" y1="{}" y2="{}"/><text x="{}" y="{}" text-anchor="end">0</text>',
         *(_LEFT, _WIDTH, _TOP, _TOP, _LEFT - 6, _TOP + 4, runs(top)),
-        *(_LEFT, _WIDTH, _TOP + room, _TOP + room, _LEFT - 6, _TOP + room + 4),
+        *(_LEFT, _WIDTH, _TOP + inner, _TOP + inner, _LEFT - 6, _TOP + inner + 4),
     )
     axis = format_html_join(
         "",
         '<line x1="{0}" x2="{0}" y1="{1}" y2="{2}"/><text x="{0}" y="{3}">{4}</text>',
         (
-            (f"{_LEFT + at / bucket * step:.1f}", _TOP + room, _TOP + room + 5, _HEIGHT - 4, text)
+            (f"{_LEFT + at / bucket * step:.1f}", _TOP + inner, _TOP + inner + 5, _HEIGHT - 4, text)
             for at, text in ticks
             if at <= minutes * 0.95  # a text further on would be cut off
         ),
@@ -107,17 +107,15 @@ def _busiest_minute(load: Load, peak: int, bucket: int) -> datetime:
     return load.start + (peak * bucket + counts.index(max(counts))) * MINUTE
 
 
-def _hours(load: Load, local: Callable[[datetime], datetime]) -> Iterator[tuple[int, str]]:
-    """Every third full hour of the clock: minutes from the start, and what to write."""
-    for number in range(24 * 60):
-        at = local(load.start + number * MINUTE)
-        if at.minute == 0 and at.hour % 3 == 0:
-            yield number, f"{at:%H:%M}"
+def _day(at: datetime) -> str:
+    return f"{gettext(f'{at:%a}')} {at:%d}"
 
 
-def _days(load: Load, local: Callable[[datetime], datetime]) -> Iterator[tuple[int, str]]:
-    """Every midnight of the clock."""
-    for number in range(0, 7 * 24 * 60, 15):
+def _ticks(
+    load: Load, local: Callable[[datetime], datetime], minutes: int, hours: int, written: Callable[[datetime], str]
+) -> Iterator[tuple[int, str]]:
+    """Every so many full hours of the clock: minutes from the start, and what to write."""
+    for number in range(minutes):
         at = local(load.start + number * MINUTE)
-        if (at - timedelta(minutes=15)).date() != at.date():
-            yield number, f"{gettext(f'{at:%a}')} {at:%d}"
+        if at.minute == 0 and at.hour % hours == 0:
+            yield number, written(at)

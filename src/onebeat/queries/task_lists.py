@@ -96,7 +96,7 @@ def leaving_before(rows: Tasks, instant: datetime | None) -> Tasks:
     return rows.filter(pk__in=waiting.filter(wake_at__lt=instant).values("task_id"))
 
 
-def holding(rows: Tasks, text: str, secret_words: tuple[str, ...]) -> Tasks:
+def with_text(rows: Tasks, text: str, secret_words: tuple[str, ...]) -> Tasks:
     """The tasks that have a text, in whatever case, in their names or arguments.
 
     Arguments in which a secret may stand, by one of the words that mark its key, are not looked through: whether they
