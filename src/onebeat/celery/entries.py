@@ -32,16 +32,16 @@ _DISABLED = 5.0
 class RuleSchedule(schedules.BaseSchedule):
     """A rule that Celery's own schedules cannot express (`L`, `mon#2`), in Celery's manner."""
 
-    def __init__(self, rule: Recurrence, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
+    def __init__(self, rule: Recurrence) -> None:
+        super().__init__()
         self.rule = rule
 
-    def remaining_estimate(self, last_run_at: datetime) -> Any:
+    def remaining_estimate(self, last_run_at: datetime) -> timedelta | None:  # type: ignore[override]
         """Time left until the run after `last_run_at`; None if there is none."""
         due = self.rule.after(to_utc(last_run_at))
         return None if due is None else due - clock.host_now()
 
-    def is_due(self, last_run_at: datetime) -> Any:
+    def is_due(self, last_run_at: datetime) -> schedules.schedstate:
         """`(is_due, seconds until it is worth asking again)`."""
         left, following = self.remaining_estimate(last_run_at), self.remaining_estimate(clock.host_now())
         due = left is not None and left.total_seconds() <= 0
@@ -69,7 +69,7 @@ class ModelEntry(ScheduleEntry):
     model_schedules: ClassVar[tuple[tuple[Any, Any, str], ...]] = celery_entries.KINDS
     save_fields: ClassVar[list[str]] = ["last_run_at", "total_run_count", "no_changes"]
 
-    def __init__(self, model: Any, app: Celery | None = None) -> None:
+    def __init__(self, model: PeriodicTask, app: Celery | None = None) -> None:
         """Raises what a row that cannot be read raises."""
         self.app = app or current_app._get_current_object()  # type: ignore[attr-defined]
         self.model = model
@@ -98,7 +98,7 @@ class ModelEntry(ScheduleEntry):
             return schedules.schedstate(False, _DISABLED)
         start, end = getattr(model, "start_time", None), getattr(model, "expires", None)
         if start and to_utc(start) > now:
-            first = to_utc(model.due_start_time(UTC))
+            first = to_utc(model.due_start_time(UTC) or start)
             return schedules.schedstate(False, math.ceil((first - now).total_seconds()))
         if (end and to_utc(end) <= now) or (model.one_off and model.total_run_count > 0):
             return schedules.schedstate(False, NEVER_CHECK_TIMEOUT)
@@ -122,7 +122,7 @@ class ModelEntry(ScheduleEntry):
 
     def continue_from(self, other: ModelEntry) -> None:
         """Take over the run state of another entry of the same task, which the database does not have yet."""
-        self.model.last_run_at = self.last_run_at = other.model.last_run_at
+        self.model.last_run_at = self.last_run_at = other.model.last_run_at or other.last_run_at
         self.model.total_run_count = self.total_run_count = other.model.total_run_count
         self.model.no_changes = True
 
@@ -142,7 +142,7 @@ class ModelEntry(ScheduleEntry):
         # Not the whole row: it may be edited at this moment.
         row.save(update_fields={field.name for field in row._meta.concrete_fields} & set(written))
 
-    def _disable(self, model: Any) -> None:
+    def _disable(self, model: PeriodicTask) -> None:
         """Switch a task off. Subclasses call it while they are being made, too."""
         model.no_changes = True
         model.enabled = False
@@ -155,7 +155,7 @@ class ModelEntry(ScheduleEntry):
         return model.from_schedule(schedule), field
 
     @classmethod
-    def from_entry(cls, name: str, app: Any = None, **entry: Any) -> ModelEntry:
+    def from_entry(cls, name: str, app: Celery | None = None, **entry: Any) -> ModelEntry:
         """Store an entry of CELERY_BEAT_SCHEDULE as the task of that name.
 
         Raises `ValidationError` naming each key, option or value that has no place in a task.
@@ -210,19 +210,20 @@ def store_entry(name: str, fields: dict[str, Any], extra: dict[str, Any]) -> Per
     return row
 
 
-def _schedule(model: Any) -> Any:
+def _schedule(model: PeriodicTask) -> schedules.BaseSchedule:
     try:
-        schedule = model.schedule
+        schedule: schedules.BaseSchedule | None = model.schedule
     except (schedules.ParseException, ValueError):
-        if not getattr(model, "crontab", None):
+        crontab = getattr(model, "crontab", None)
+        if crontab is None:
             raise
-        return RuleSchedule(Cron(*model.crontab.value()))
+        return RuleSchedule(Cron(*crontab.value()))
     if schedule is None:
         raise ValueError("it has no schedule")
     return schedule
 
 
-def _options(model: Any) -> dict[str, Any]:
+def _options(model: PeriodicTask) -> dict[str, object]:
     names = ("queue", "exchange", "routing_key", "priority")
     options = {name: getattr(model, name, None) for name in names}
     options["expires"] = getattr(model, "expires_", None)

@@ -44,7 +44,7 @@ class ClassicScheduler(beat.Scheduler):
     """The parts that schedulers written for django-celery-beat replace."""
 
     Entry: type[ModelEntry] = ModelEntry
-    Model: type[models.Model] = PeriodicTask
+    Model: type[PeriodicTask] = PeriodicTask
     Changes: type[Changes] = PeriodicTasks
 
     _heap: list[beat.event_t] | None
@@ -70,14 +70,14 @@ class ClassicScheduler(beat.Scheduler):
         """The alias of the database that the tasks are written to."""
         return router.db_for_write(self.Model)
 
-    def enabled_models_qs(self) -> models.QuerySet[Any]:
+    def enabled_models_qs(self) -> models.QuerySet[PeriodicTask]:
         """The rows that are enabled."""
         if self._at_work:
             self._take_hints()  # where an override comes here once for each schema, they lie in each
         manager = self.Model._default_manager.using(self._using)
         return manager.enabled() if hasattr(manager, "enabled") else manager.filter(enabled=True)
 
-    def enabled_models(self) -> Iterable[Any]:
+    def enabled_models(self) -> Iterable[PeriodicTask]:
         """The rows to make entries from."""
         return self.enabled_models_qs()
 

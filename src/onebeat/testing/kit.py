@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.db import router
 from django.db.models import Min
@@ -16,7 +16,7 @@ from onebeat.conf import current
 from onebeat.core import clock
 from onebeat.core.headers import DUE_HEADER, NAME_HEADER, RUN_HEADER
 from onebeat.core.recurrence import zone
-from onebeat.dispatch.base import Message
+from onebeat.dispatch.base import Message, PublishResult
 from onebeat.models import Beat, Change, Occurrence, TaskState, change_hints
 from onebeat.queries import task_lookup
 from onebeat.store import poll, scheduler_rows, sweep
@@ -39,8 +39,8 @@ class Sent:
     name: str
     #: Of the Celery task.
     task: str
-    args: list[Any]
-    kwargs: dict[str, Any]
+    args: list[object]
+    kwargs: dict[str, object]
     #: The nominal time (UTC).
     due_at: datetime
     #: When it left, by the test's clock (UTC).
@@ -50,7 +50,7 @@ class Sent:
     #: The Celery `task_id`: the same for a second copy of one occurrence.
     id: str
     #: Options of the message: queue, priority, headers and so on.
-    options: dict[str, Any] = field(repr=False, default_factory=dict)
+    options: dict[str, object] = field(repr=False, default_factory=dict)
 
     def execute(self) -> Any:
         """Run the Celery task with these arguments, here and now, as a worker would. Returns what it returns."""
@@ -161,7 +161,7 @@ class Onebeat:
     def times(self, name: str | None = None, tz: str | None = None) -> list[str]:
         """When the messages (of one task) were due, as wall clock times of a zone (default: the current one of Django):
         `["2027-03-28 03:00", ...]`."""
-        of: Any = timezone.get_current_timezone() if tz is None else zone(tz)
+        of = timezone.get_current_timezone() if tz is None else zone(tz)
         return [_shown(one.due_at, of) for one in self.sent if name in (None, one.name)]
 
     def clear(self) -> None:
@@ -260,7 +260,7 @@ class _Stamped(Outbox):
         super().__init__()
         self.at: list[datetime] = []
 
-    def publish(self, messages: Any, *, singly: bool = False) -> Any:
+    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
         outcomes = super().publish(messages)
         self.at += [clock.host_now()] * (len(self.messages) - len(self.at))
         return outcomes
@@ -283,6 +283,6 @@ def _sent(message: Message, at: datetime) -> Sent:
     )
 
 
-def _shown(instant: datetime, tz: ZoneInfo) -> str:
+def _shown(instant: datetime, tz: tzinfo) -> str:
     local = instant.astimezone(tz)
     return f"{local:%Y-%m-%d %H:%M}" + (f":{local:%S}" if local.second else "")
