@@ -220,41 +220,7 @@ class TaskOptionsForm(StoredUnlessChanged, OptionsForm):
             "overlap": forms.RadioSelect,
             "extra": forms.TextInput(attrs={"size": 60, "spellcheck": "false"}),
         }
-        labels = {
-            "missed": _("Missed runs"),
-            "grace_seconds": _("Grace (seconds)"),
-            "jitter_seconds": _("Spread over (seconds)"),
-            "overlap": _("Overlap"),
-            "overlap_limit_seconds": _("Limit of an open run (seconds)"),
-            "paused": _("Paused"),
-            "paused_why": _("Reason of the pause"),
-            "paused_by": _("Paused by"),
-            "tags": _("Tags"),
-            "extra": _("More message options"),
-        }
-        help_texts = {
-            "missed": _("What happens to runs that no scheduler could send at their turn, because all were down."),
-            "grace_seconds": _("A run later than this is missed. Empty: however late, it is worth one run."),
-            "overlap": _("What happens when the run before has not ended. Workers must report their runs for this."),
-            "overlap_limit_seconds": _(
-                "A run open for longer counts as lost, so that a dead worker blocks nobody for ever."
-            ),
-            "jitter_seconds": _("Each run leaves at a moment of its own within this time after its turn."),
-            "tags": _("Words by which tasks are paused together, separated by commas."),
-            "extra": _('A JSON object, for example {"time_limit": 60}.'),
-            "paused": _("Runs are skipped, with this reason, until the task is resumed or the time below has come."),
-        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         kinds.name_parts(self)
-        if "overlap" in self.fields:
-            overlap: Any = self.fields["overlap"]
-            overlap.choices = [("allow", _("Send it all the same")), ("skip", _("Skip it"))]
-        if "missed" in self.fields:
-            choices: Any = self.fields["missed"]
-            choices.choices = [
-                ("latest", _("One late run for the newest of them (the others count as done by it)")),
-                ("skip", _("No run: wait for the next turn")),
-                ("all", _("A run for each of them, in order")),
-            ]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.conf import settings
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import timeline
-from onebeat.admin.words import time_tag, zone_name
+from onebeat.admin.words import here, time_tag, zone_name
 from onebeat.dispatch.celery import app as celery_app
-from onebeat.models.instants import project_zone
 from onebeat.queries import dashboard, forecast
 
 STATES = {
@@ -46,7 +43,7 @@ def context(using: str) -> dict[str, object]:
 
 def local(instant: datetime) -> datetime:
     """An instant on the clock that the pages show."""
-    return instant.astimezone(timezone.get_current_timezone() if settings.USE_TZ else project_zone())
+    return instant.astimezone(here())
 
 
 def _figures(found: dashboard.Dashboard) -> list[tuple[str, str]]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 
-from django.conf import settings
-from django.utils import timezone
 from django.utils.translation import gettext, ngettext
 
 from onebeat.admin import words
@@ -20,7 +18,7 @@ from onebeat.core.describe import note
 from onebeat.core.recurrence import Cron, Recurrence, zone
 from onebeat.errors import InvalidSchedule
 from onebeat.models import PeriodicTask
-from onebeat.models.instants import project_zone, to_utc
+from onebeat.models.instants import to_utc
 from onebeat.models.schedule_value import ScheduleValue
 from onebeat.queries import task_lists
 from onebeat.queries.stored_plan import stored_plan
@@ -99,7 +97,7 @@ def _described(found: Preview, task: PeriodicTask, schedule: ScheduleValue | Non
         found.unfilled = not found.errors
         return found
     found.description, found.raw = words.schedule_words(schedule), words.schedule_raw(schedule)
-    own, here = rule.tz if isinstance(rule, Cron) else _project(), _viewer(viewer)
+    own, here = rule.tz if isinstance(rule, Cron) else words.here(), _viewer(viewer)
     found.zone, found.viewer = str(own), str(here) if here and str(here) not in (str(own), "UTC") else ""
     ahead = run_diff.coming(rule, plan.now, COUNT, start_time=start, expires=end, one_off=bool(task.one_off))
     runs = [run_diff.Run(at) for at in ahead]
@@ -163,10 +161,6 @@ def _shared(task: PeriodicTask, schedule: ScheduleValue, using: str) -> list[str
         len(names),
     )
     return [text % {"names": shown}]
-
-
-def _project() -> tzinfo:
-    return timezone.get_current_timezone() if settings.USE_TZ else project_zone()
 
 
 def _viewer(name: str) -> tzinfo | None:

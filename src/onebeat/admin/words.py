@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING, Any
 
 from django.conf import settings
@@ -20,7 +20,7 @@ from onebeat.core.describe import describe
 from onebeat.errors import InvalidSchedule
 from onebeat.models import CrontabSchedule, PeriodicTask
 from onebeat.models.celery_readings import look_up
-from onebeat.models.instants import from_utc
+from onebeat.models.instants import project_zone
 from onebeat.models.schedule_value import ScheduleValue
 from onebeat.models.task_rules import SCHEDULES
 
@@ -93,33 +93,38 @@ def schedules_of(task: PeriodicTask) -> list[ScheduleValue]:
     return [row for row in rows if row is not None]
 
 
-def shown(instant: datetime | None) -> str | None:
-    """An instant of the engine's tables on the current zone's wall clock (TIME_ZONE with USE_TZ off), to the second,
-    or to the millisecond where it has a part of one: Django's own format ends at the minute.
-    """
-    if instant is None:
-        return None
-    local = from_utc(instant)
-    if local.tzinfo is not None:
-        local = timezone.localtime(local)
-    return f"{local:%Y-%m-%d %H:%M:%S}" + (f".{local.microsecond // 1000:03}" if local.microsecond else "")
+def here() -> tzinfo:
+    """The zone whose wall clock the pages show: the current one, or TIME_ZONE with USE_TZ off."""
+    return timezone.get_current_timezone() if settings.USE_TZ else project_zone()
 
 
 def zone_name() -> str:
-    """The zone whose wall clock the pages show."""
-    return timezone.get_current_timezone_name() if settings.USE_TZ else settings.TIME_ZONE
+    """The name of that zone."""
+    return str(here())
+
+
+def shown(instant: datetime | None) -> str | None:
+    """An instant on that wall clock, to the second, or to the millisecond where it has a part of one: Django's own
+    format ends at the minute.
+    """
+    if instant is None:
+        return None
+    return f"{instant.astimezone(here()):%Y-%m-%d %H:%M:%S}" + (
+        f".{instant.microsecond // 1000:03}" if instant.microsecond else ""
+    )
 
 
 def span(length: timedelta) -> str:
     """A length of time in one unit, short: `340 ms`, `12 s`, `5 min`, `3 h`, `2 days`."""
     if length < timedelta(seconds=1):
         return gettext("%(n)s ms") % {"n": length // timedelta(milliseconds=1)}
-    if length < 2 * _MINUTE:
-        return gettext("%(n)s s") % {"n": length // timedelta(seconds=1)}
-    if length < 2 * _HOUR:
-        return gettext("%(n)s min") % {"n": length // _MINUTE}
-    if length < 2 * _DAY:
-        return gettext("%(n)s h") % {"n": length // _HOUR}
+    for unit, next_unit, text in (
+        (timedelta(seconds=1), _MINUTE, gettext("%(n)s s")),
+        (_MINUTE, _HOUR, gettext("%(n)s min")),
+        (_HOUR, _DAY, gettext("%(n)s h")),
+    ):
+        if length < 2 * next_unit:
+            return text % {"n": length // unit}
     return gettext("%(n)s days") % {"n": length // _DAY}
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from django.db import models, router, transaction
+from django.utils.translation import gettext_lazy as _
 
 from onebeat.core.catchup import Policy
 from onebeat.db import database_clock, schema
@@ -56,13 +57,13 @@ class TaskOptions(models.Model):
     """
 
     class Missed(models.TextChoices):
-        LATEST = "latest", "one late run for the newest missed time"
-        SKIP = "skip", "no run for missed times"
-        ALL = "all", "a run for each missed time"
+        LATEST = "latest", _("One late run for the newest of them (the others count as done by it)")
+        SKIP = "skip", _("No run: wait for the next turn")
+        ALL = "all", _("A run for each of them, in order")
 
     class Overlap(models.TextChoices):
-        ALLOW = "allow", "run beside an earlier one"
-        SKIP = "skip", "no run while an earlier one is open"
+        ALLOW = "allow", _("Send it all the same")
+        SKIP = "skip", _("Skip it")
 
     task = models.OneToOneField(
         "django_celery_beat.PeriodicTask",
@@ -72,51 +73,63 @@ class TaskOptions(models.Model):
         related_name="onebeat_options",
     )
     missed = models.CharField(
+        _("Missed runs"),
         max_length=10,
         choices=Missed.choices,
         default=Missed.LATEST,
-        help_text="What happens to nominal times that no scheduler could send at their turn.",
+        help_text=_("What happens to runs that no scheduler could send at their turn, because all were down."),
     )
     grace_seconds = models.PositiveIntegerField(
+        _("Grace (seconds)"),
         null=True,
         blank=True,
-        help_text="Lateness in seconds beyond which a time is missed. Empty: however late, it is worth one run.",
+        help_text=_("A run later than this is missed. Empty: however late, it is worth one run."),
     )
     jitter_seconds = models.PositiveIntegerField(
-        default=0, help_text="Spread the moment of sending over this many seconds after the nominal time."
+        _("Spread over (seconds)"),
+        default=0,
+        help_text=_("Each run leaves at a moment of its own within this time after its turn."),
     )
     overlap = models.CharField(
+        _("Overlap"),
         max_length=10,
         choices=Overlap.choices,
         default=Overlap.ALLOW,
         db_default="allow",
-        help_text="What happens to a time whose turn comes while an earlier run is not finished. Needs worker signals.",
+        help_text=_("What happens when the run before has not ended. Workers must report their runs for this."),
     )
     overlap_limit_seconds = models.PositiveIntegerField(
+        _("Limit of an open run (seconds)"),
         default=3600,
         db_default=3600,
-        help_text="A run that has not finished so many seconds after it was sent no longer stands in the way.",
+        help_text=_("A run open for longer counts as lost, so that a dead worker blocks nobody for ever."),
     )
-    paused = models.BooleanField(default=False, help_text="Send nothing until resumed, or until the instant below.")
-    paused_until = UTCDateTimeField(null=True, blank=True)
-    paused_why = models.TextField(blank=True, default="")
-    paused_by = models.CharField(max_length=200, blank=True, default="")
+    paused = models.BooleanField(
+        _("Paused"),
+        default=False,
+        help_text=_("Runs are skipped, with this reason, until the task is resumed or the time below has come."),
+    )
+    paused_until = UTCDateTimeField(_("Paused until"), null=True, blank=True)
+    paused_why = models.TextField(_("Reason of the pause"), blank=True, default="")
+    paused_by = models.CharField(_("Paused by"), max_length=200, blank=True, default="")
     #: When the present pause began, by the database's clock: what `resume` may catch up.
     paused_at = UTCDateTimeField(null=True, blank=True, editable=False)
     #: Who made the task: "once", "code", "admin", or empty for anybody.
     origin = models.CharField(max_length=10, blank=True, default="", db_default="", editable=False)
     tags = models.CharField(
+        _("Tags"),
         max_length=500,
         blank=True,
         default="",
         db_default="",
-        help_text="Words by which tasks are paused together, separated by commas.",
+        help_text=_("Words by which tasks are paused together, separated by commas."),
     )
     extra = fields.JSONTextField(
+        _("More message options"),
         blank=True,
         default="{}",
         db_default="{}",
-        help_text='More options of the message, a JSON object, for example {"time_limit": 60}.',
+        help_text=_('A JSON object, for example {"time_limit": 60}.'),
     )
     #: The row this task belongs to, as "app.model:key": deleting it deletes the task.
     link = models.CharField(max_length=255, blank=True, default="", db_default="", editable=False)
