@@ -52,7 +52,8 @@ def field(kind: str, column: str) -> forms.Field:
         return cast(forms.Field, column_field.formfield(form_class=ClockField, required=False))
     made = cast(forms.Field, column_field.formfield(required=False))
     if column == "timezone":
-        made.initial = default_zone
+        # Not the hidden copy of it that Django writes for a default that is computed: the row would be two fields.
+        made.initial, made.show_hidden_initial = default_zone, False
     elif kind == "crontab":
         # Once a day to begin with. By the columns' own defaults, "* 9 * * *" would be somebody's nine o'clock.
         made.initial = {"minute": "0", "hour": "9"}.get(column, "*")
