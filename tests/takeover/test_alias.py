@@ -28,14 +28,15 @@ NAMES = {
     "clockedschedule": "clocked",
     "models": "DAYS HOURS MINUTES SECONDS MICROSECONDS PERIOD_CHOICES SINGULAR_PERIODS SOLAR_SCHEDULES ClockedSchedule"
     " CrontabSchedule IntervalSchedule PeriodicTask PeriodicTasks SolarSchedule cronexp"
-    " crontab_schedule_celery_timezone",
+    " crontab_schedule_celery_timezone FormatException MissingFieldException WrongArgumentException",
     "querysets": "PeriodicTaskQuerySet",
-    "schedulers": "ADD_ENTRY_ERROR DEFAULT_MAX_INTERVAL SCHEDULE_SYNC_MAX_INTERVAL DatabaseScheduler ModelEntry",
+    "schedulers": "ADD_ENTRY_ERROR DEFAULT_MAX_INTERVAL SCHEDULE_SYNC_MAX_INTERVAL DatabaseScheduler ModelEntry"
+    " Finalize current_app",
     "signals": "signals_connect",
     "tzcrontab": "TzAwareCrontab schedstate",
     "utils": "NEVER_CHECK_TIMEOUT aware_now is_aware is_database_scheduler make_aware now now_localtime",
     "validators": "crontab_validator day_of_month_validator day_of_week_validator hour_validator minute_validator"
-    " month_of_year_validator",
+    " month_of_year_validator FormatException MissingFieldException WrongArgumentException",
 }
 OLD = {
     "django_celery_beat/__init__.py": "__version__ = 'old'",

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from onebeat.compat import querysets, validators
 from onebeat.compat.tzcrontab import TzAwareCrontab
 from onebeat.compat.utils import make_aware, now
+from onebeat.compat.validators import FormatException, MissingFieldException, WrongArgumentException
 from onebeat.dispatch.celery.schedules import clocked
 from onebeat.models import (
     DAYS,
@@ -37,11 +36,14 @@ __all__ = [
     "SOLAR_SCHEDULES",
     "ClockedSchedule",
     "CrontabSchedule",
+    "FormatException",
     "IntervalSchedule",
+    "MissingFieldException",
     "PeriodicTask",
     "PeriodicTasks",
     "SolarSchedule",
     "TzAwareCrontab",
+    "WrongArgumentException",
     "clocked",
     "cronexp",
     "crontab_schedule_celery_timezone",
@@ -52,7 +54,7 @@ __all__ = [
 ]
 
 
-def cronexp(field: Any) -> str:
+def cronexp(field: object) -> str:
     """A crontab field as text without spaces; nothing is `*`."""
     return "".join(str(field).split()) if field or field == 0 else "*"
 

@@ -14,6 +14,7 @@ from multiprocessing.util import Finalize
 from types import FunctionType
 from typing import Any
 
+from celery import current_app
 from celery.beat import ScheduleEntry
 from django.db import InterfaceError, OperationalError, ProgrammingError
 
@@ -51,6 +52,7 @@ __all__ = [
     "SolarSchedule",
     "aware_now",
     "clocked",
+    "current_app",
     "debug",
     "info",
     "logger",

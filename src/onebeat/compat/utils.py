@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 from django.conf import settings
 from django.utils import timezone
@@ -49,7 +48,7 @@ def aware_now() -> datetime:
     return clock.host_now().astimezone(UTC if settings.USE_TZ else project_zone())
 
 
-def is_database_scheduler(scheduler: Any) -> bool:
+def is_database_scheduler(scheduler: str | type | None) -> bool:
     """Whether this value of `CELERY_BEAT_SCHEDULER`, a name or a class, is a scheduler on this database."""
     if not scheduler:
         return False
@@ -57,5 +56,5 @@ def is_database_scheduler(scheduler: Any) -> bool:
 
     if scheduler in ("onebeat", "django"):
         return True
-    found = symbol_by_name(scheduler)
+    found = symbol_by_name(scheduler) if isinstance(scheduler, str) else scheduler
     return isinstance(found, type) and issubclass(found, Scheduler)

@@ -11,7 +11,28 @@ from onebeat.core.recurrence import canonical_field, check_crontab
 from onebeat.core.recurrence.fields import KINDS
 from onebeat.errors import InvalidSchedule
 
+try:  # django-celery-beat needs it, and people catch what it raises
+    from cron_descriptor import (  # type: ignore[import-not-found,unused-ignore]
+        FormatException,
+        MissingFieldException,
+        WrongArgumentException,
+    )
+except ImportError:
+
+    class FormatException(Exception):  # type: ignore[no-redef]
+        """cron-descriptor's; nothing here raises it."""
+
+    class MissingFieldException(Exception):  # type: ignore[no-redef]
+        """cron-descriptor's; nothing here raises it."""
+
+    class WrongArgumentException(Exception):  # type: ignore[no-redef]
+        """cron-descriptor's; nothing here raises it."""
+
+
 __all__ = [
+    "FormatException",
+    "MissingFieldException",
+    "WrongArgumentException",
     "crontab_validator",
     "day_of_month_validator",
     "day_of_week_validator",
