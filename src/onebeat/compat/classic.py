@@ -55,6 +55,8 @@ class ClassicScheduler(beat.Scheduler):
     _heap_invalidated = False
     #: Celery's loop, or one in its place, has asked for the heap: this scheduler is at work and may write.
     _at_work = False
+    #: Something changed that is not read yet.
+    _stale = False
     #: A one-off has run whose run is not recorded: after a crash it would run again.
     _urgent = False
     _read_at = -math.inf
@@ -108,19 +110,19 @@ class ClassicScheduler(beat.Scheduler):
         if self._at_work:
             self._report()
             self._take_hints()
-        changed = self.schedule_changed()
-        old = clock.monotonic() - self._read_at > SCHEDULE_SYNC_MAX_INTERVAL
-        if not (self._initial_read or changed or old):
+        if self.schedule_changed() or clock.monotonic() - self._read_at > SCHEDULE_SYNC_MAX_INTERVAL:
+            self._stale = True
+        if not (self._initial_read or self._stale):
             return
         self._sync()
         before, self._schedule = self._schedule or {}, self.all_as_schedule()
         for name in self._dirty & before.keys() & self._schedule.keys():
             # What ran and could not be recorded has run all the same.
             self._schedule[name].continue_from(before[name])
-        self._read_at = clock.monotonic()
         if not self._initial_read:
             self._heap, self._heap_invalidated = [], True
-        self._initial_read = False
+        self._initial_read = self._stale = False
+        self._read_at = clock.monotonic()
 
     def schedules_equal(self, *args: Any, **kwargs: Any) -> bool:
         """Whether the heap may stay as it is. Every loop asks this before it looks at the heap."""
@@ -201,6 +203,7 @@ class ClassicScheduler(beat.Scheduler):
         hints = Change.objects.using(self._using)
         if schema.there(self._using, Change._meta.db_table) and hints.exists():
             hints.all().delete()
+            self._stale = True
             plans.touch(self._using)
 
     def _report(self) -> None:
