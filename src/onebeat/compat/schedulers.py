@@ -135,7 +135,7 @@ class DatabaseScheduler(beat.Scheduler, ClassicScheduler):
         return super().reserve(entry) if self.classic else entry
 
     def apply_async(self, entry: ScheduleEntry, producer: Any = None, advance: bool = True, **kwargs: Any) -> Any:
-        """As Celery's. A hook may call it several times for one entry: then each message has an id of its own."""
+        """Send the message of an entry. A hook may do so several times for one: each message has an id of its own."""
         given = entry.options
         if self.copies and given and "task_id" in given:
             entry.options = copied(given, self.copies)

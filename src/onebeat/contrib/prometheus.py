@@ -67,7 +67,7 @@ class Collector:
         answers = GaugeMetricFamily(*_ANSWERS, labels=["database"])
         gauges = {name: GaugeMetricFamily(name, text, labels=["database"]) for name, (_, text) in _GAUGES.items()}
         counted = ["database", "scheduler"]
-        sent, failed = (CounterMetricFamily(*one, labels=counted) for one in (_SENT, _FAILED))
+        sent, failed = (CounterMetricFamily(*named, labels=counted) for named in (_SENT, _FAILED))
         skipped = CounterMetricFamily(*_SKIPPED, labels=[*counted, "reason"])
         for using in databases:
             try:
@@ -79,11 +79,11 @@ class Collector:
             answers.add_metric([using], figures is not None)
             for name, value in _values(figures or {}):
                 gauges[name].add_metric([using], value)
-            for one in counters:
-                sent.add_metric([using, one.scheduler], one.sent)
-                failed.add_metric([using, one.scheduler], one.failed)
-                for reason, count in one.skipped.items():
-                    skipped.add_metric([using, one.scheduler, reason], count)
+            for counter in counters:
+                sent.add_metric([using, counter.scheduler], counter.sent)
+                failed.add_metric([using, counter.scheduler], counter.failed)
+                for reason, count in counter.skipped.items():
+                    skipped.add_metric([using, counter.scheduler, reason], count)
         return [answers, *gauges.values(), sent, failed, skipped]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
@@ -16,7 +15,7 @@ from onebeat.conf import current
 from onebeat.core import clock
 from onebeat.core.headers import DUE_HEADER, NAME_HEADER, RUN_HEADER
 from onebeat.core.recurrence import zone
-from onebeat.dispatch.base import Message, PublishResult
+from onebeat.dispatch.base import Message
 from onebeat.models import Beat, Change, Occurrence, TaskState, change_hints
 from onebeat.queries import task_lookup
 from onebeat.store import poll, scheduler_rows, sweep
@@ -24,7 +23,7 @@ from onebeat.testing import timeline
 from onebeat.testing.moments import instant, span
 from onebeat.testing.scheduler import Died, Outbox, Scheduler
 
-#: Between two ticks of the test nobody is away: the clock moves from one thing to the next at once.
+#: Between two ticks of the test no scheduler counts as lost: the clock moves from one thing to the next at once.
 _ALWAYS = timedelta(days=365 * 20).total_seconds()
 _TICK = timedelta(milliseconds=1)
 #: How often a scheduler looks when something is due and it cannot send it: at first, and in the long run.
@@ -45,7 +44,7 @@ class Sent:
     due_at: datetime
     #: When it left, by the test's clock (UTC).
     at: datetime
-    #: 0 for the schedule's own, else a run by hand or one that was made up for.
+    #: 0 for the schedule's own, else a requested run.
     run: int
     #: The Celery `task_id`: the same for a second copy of one occurrence.
     id: str
@@ -69,7 +68,7 @@ class Onebeat:
     def __init__(self, using: str | None = None) -> None:
         self._using = using or router.db_for_write(TaskState)
         self._stack = ExitStack()
-        self._outbox = _Stamped()
+        self._outbox = Outbox()
         self._scheduler: Scheduler | None = None
         self._armed = ""
         self._killed = False
@@ -156,18 +155,18 @@ class Onebeat:
     @property
     def sent(self) -> list[Sent]:
         """Everything that has left so far, in order."""
-        return [_sent(message, at) for message, at in zip(self._outbox.messages, self._outbox.at, strict=True)]
+        return [_sent(message, at) for message, at in zip(self._outbox.messages, self._outbox.sent_at, strict=True)]
 
     def times(self, name: str | None = None, tz: str | None = None) -> list[str]:
         """When the messages (of one task) were due, as wall clock times of a zone (default: the current one of Django):
         `["2027-03-28 03:00", ...]`."""
         of = timezone.get_current_timezone() if tz is None else zone(tz)
-        return [_shown(one.due_at, of) for one in self.sent if name in (None, one.name)]
+        return [_shown(sent.due_at, of) for sent in self.sent if name in (None, sent.name)]
 
     def clear(self) -> None:
         """Forget what was sent so far; the database keeps its record."""
         self._outbox.messages.clear()
-        self._outbox.at.clear()
+        self._outbox.sent_at.clear()
 
     def timeline(self) -> str:
         """What happened so far, line by line, in the order of the clock. Shown by itself when a test fails."""
@@ -230,7 +229,7 @@ class Onebeat:
         found = [poll.snapshot(self._using, None).wake_at]
         if self._killed:
             found.append(self._lease_end())
-        return min((one for one in found if one is not None), default=None)
+        return min(filter(None, found), default=None)
 
     def _lease_end(self) -> datetime | None:
         """When a run that a dead scheduler holds may be taken by another."""
@@ -242,7 +241,7 @@ class Onebeat:
         if self._scheduler is not None:
             self._scheduler.engine.close()
             self._scheduler = None
-        # One that was killed has not said so, and would count as at work: here nobody is ever away by the clock.
+        # One that was killed has not said so, and would count as at work: here no scheduler is lost by the clock alone.
         for key in Beat.objects.using(self._using).filter(stopped_at=None).values_list("pk", flat=True):
             scheduler_rows.stop(self._using, key)
 
@@ -251,19 +250,6 @@ class Onebeat:
 
     def _story(self) -> str:
         return f"\n{self.timeline()}"
-
-
-class _Stamped(Outbox):
-    """Notes when each message left."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.at: list[datetime] = []
-
-    def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
-        outcomes = super().publish(messages)
-        self.at += [clock.host_now()] * (len(self.messages) - len(self.at))
-        return outcomes
 
 
 def _sent(message: Message, at: datetime) -> Sent:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 
 from django.db import router
 
 from onebeat.conf import Settings
+from onebeat.core import clock
 from onebeat.dispatch.base import Accepted, Message, PublishResult, Unsent
 from onebeat.engine.assembly import Assembly
 from onebeat.engine.tick import Engine
@@ -21,6 +23,8 @@ class Outbox:
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
+        #: When each of them left, by the clock that onebeat goes by.
+        self.sent_at: list[datetime] = []
         #: It does not answer at all.
         self.unavailable = False
         #: What becomes of a message; after an `Unsent` the rest of the same call is unsent too.
@@ -37,6 +41,7 @@ class Outbox:
             outcomes.append(Unsent("given up", alone=False) if lost else self.answer(message))
             if isinstance(outcomes[-1], Accepted):
                 self.messages.append(message)
+                self.sent_at.append(clock.host_now())
         return outcomes
 
     def close(self) -> None: ...

@@ -14,13 +14,13 @@ def lines(using: str, events: Iterable[tuple[datetime, str]]) -> Iterator[str]:
     """A line for each event and each occurrence, oldest first, and what is to come. Times are UTC."""
     story = [(at, 1, text) for at, text in events]
     rows = Occurrence.objects.using(using).order_by("-pk")[:_MOST]
-    for one in rows:
-        due = f"{one.due_at:%Y-%m-%d %H:%M:%S}"
-        run = f", run {one.run}" if one.run else ""
-        why = f" ({': '.join(filter(None, (one.reason, one.detail)))})" if one.reason else ""
-        at = one.sent_at or one.decided_at
+    for run in rows:
+        due = f"{run.due_at:%Y-%m-%d %H:%M:%S}"
+        number = f", run {run.run}" if run.run else ""
+        why = f" ({': '.join(filter(None, (run.reason, run.detail)))})" if run.reason else ""
+        at = run.sent_at or run.decided_at
         assert isinstance(at, datetime)
-        story.append((at, 0, f"{one.task_name}: due {due}{run}: {one.state}{why}"))
+        story.append((at, 0, f"{run.task_name}: due {due}{number}: {run.state}{why}"))
     for at, _, text in sorted(story):
         yield f"{at:%Y-%m-%d %H:%M:%S}  {text}"
     if len(rows) == _MOST:
