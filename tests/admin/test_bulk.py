@@ -119,11 +119,13 @@ def test_a_deadlock_is_no_error_of_the_page(client: Client) -> None:
     assert not PeriodicTask.objects.filter(enabled=True).exists()
 
 
+@pytest.mark.parametrize("atomic_requests", [False, True])
 @pytest.mark.django_db(transaction=True)
 def test_a_conflict_is_tried_again_and_what_does_not_end_is_said(
-    client: Client, monkeypatch: pytest.MonkeyPatch
+    client: Client, monkeypatch: pytest.MonkeyPatch, atomic_requests: bool
 ) -> None:
     """The database's own answers, raised by the database: a lock that another transaction holds."""
+    monkeypatch.setitem(connections.settings["default"], "ATOMIC_REQUESTS", atomic_requests)
     if connection.vendor != "postgresql":
         pytest.skip("lock_timeout is PostgreSQL's")
     first, second = crowd(2)

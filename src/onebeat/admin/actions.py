@@ -13,12 +13,12 @@ from typing import TYPE_CHECKING
 from django.contrib import admin, messages
 from django.contrib.admin import helpers
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import DatabaseError
+from django.db import DatabaseError, connections, transaction
 from django.db.models import Max, QuerySet
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import URLPattern, reverse
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, ngettext
 
@@ -110,7 +110,22 @@ def _text(error: Exception) -> str:
     return "; ".join(error.messages) if isinstance(error, ValidationError) else str(error)
 
 
-class TaskActions(OurAdmin):
+class OwnTransactions(TaskAdmin):
+    """The list and its actions run outside the transaction that ATOMIC_REQUESTS opens: after a deadlock in it nothing
+    could be tried again, nor be said.
+    """
+
+    def get_urls(self) -> list[URLPattern]:
+        """Django's pages."""
+        urls = super().get_urls()
+        for url in urls:
+            if (url.name or "").endswith("_changelist"):
+                for alias in connections:
+                    transaction.non_atomic_requests(using=alias)(url.callback)
+        return urls
+
+
+class TaskActions(OwnTransactions, OurAdmin):
     """The actions of the list, and the page of each for a single task."""
 
     actions = list(ACTS)

@@ -75,7 +75,7 @@ class PeriodicTaskForm(OurForm):
         return str(self.cleaned_data[name])
 
 
-class PeriodicTaskAdmin(SavesChanges):
+class PeriodicTaskAdmin(actions.OwnTransactions, SavesChanges):
     """Tasks, with onebeat's options below."""
 
     form = PeriodicTaskForm
