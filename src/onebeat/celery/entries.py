@@ -85,18 +85,17 @@ class ModelEntry(ScheduleEntry):
     def _before_first_run(self) -> datetime:
         """What stands for the last run of a task that has not run yet."""
         model = self.model
-        if start := getattr(model, "start_time", None):
+        if start := model.start_time:
             # So that the first run is the first match at or after the start.
             return to_their_run(to_utc(start) - getattr(self.schedule, "run_every", timedelta(0)))
-        changed = getattr(model, "date_changed", None)
-        return to_their_run(to_utc(changed)) if changed else self._default_now()
+        return to_their_run(to_utc(model.date_changed)) if model.date_changed else self._default_now()
 
     def is_due(self) -> schedules.schedstate:
         """`(is_due, seconds until it is worth asking again)`. Writes nothing."""
         model, now = self.model, clock.host_now()
         if not model.enabled:
             return schedules.schedstate(False, _DISABLED)
-        start, end = getattr(model, "start_time", None), getattr(model, "expires", None)
+        start, end = model.start_time, model.expires
         if start and to_utc(start) > now:
             first = to_utc(model.due_start_time(UTC) or start)
             return schedules.schedstate(False, math.ceil((first - now).total_seconds()))
@@ -228,5 +227,5 @@ def _options(model: PeriodicTask) -> dict[str, object]:
     options = {name: getattr(model, name, None) for name in names}
     options["expires"] = getattr(model, "expires_", None)
     kept = {name: value for name, value in options.items() if value is not None and value != ""}
-    kept["headers"] = {**free(loads(getattr(model, "headers", None) or "{}")), NAME_HEADER: model.name}
+    kept["headers"] = {**free(loads(model.headers or "{}")), NAME_HEADER: model.name}
     return kept

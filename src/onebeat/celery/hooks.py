@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from types import FunctionType
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -14,6 +13,7 @@ from onebeat.celery.entries import ModelEntry
 from onebeat.core.headers import NAME_HEADER, TASK_HEADER
 from onebeat.dispatch.base import Message, PublishResult, Refused
 from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
+from onebeat.dispatch.celery.patches import written_in
 from onebeat.dispatch.celery.prepared import Kinds
 from onebeat.models import PeriodicTask
 from onebeat.models.task_rules import SCHEDULES
@@ -114,6 +114,4 @@ def copied(options: dict[str, Any], number: int) -> dict[str, Any]:
 def _own(scheduler: beat.Scheduler, name: str) -> bool:
     """Whether nobody has had a hand in this method, neither in a subclass nor by a patch."""
     places = [vars(each) for each in (scheduler, *type(scheduler).__mro__)]
-    found = [place[name] for place in places if name in place]
-    # Their type and their module: a wrapper copies the names of what it wraps, but not the globals.
-    return all(type(method) is FunctionType and method.__globals__["__name__"] in _OURS for method in found)
+    return all(written_in(place[name], *_OURS) for place in places if name in place)

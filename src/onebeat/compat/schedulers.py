@@ -25,6 +25,7 @@ from onebeat.compat.classic import SCHEDULE_SYNC_MAX_INTERVAL, ClassicScheduler
 from onebeat.compat.utils import NEVER_CHECK_TIMEOUT, aware_now, now
 from onebeat.db import lost_connections
 from onebeat.declare.sources import Source, of_apps
+from onebeat.dispatch.celery.patches import written_in
 from onebeat.dispatch.celery.schedules import clocked
 from onebeat.importing import result_cleanup
 from onebeat.models import (
@@ -200,5 +201,5 @@ def _as_written(each: type, value: object) -> bool:
     """Whether a member of a class of ours is what stands in its module, as far as that can be told."""
     function = value.fget if isinstance(value, property) else getattr(value, "__func__", value)
     if isinstance(function, FunctionType):
-        return bool(function.__globals__["__name__"] == each.__module__)
+        return written_in(function, each.__module__)
     return not callable(function) or function in (ModelEntry, PeriodicTask, PeriodicTasks)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from types import FunctionType
 from typing import Any
 
 from celery import Celery, signals
@@ -20,6 +19,7 @@ from celery.app.routes import MapRoute
 from celery.utils.saferepr import saferepr
 
 from onebeat.dispatch.base import Message
+from onebeat.dispatch.celery.patches import written_in
 
 #: The options whose values make a kind. A message with another option (`expires`) is not filled in.
 _KIND = ("queue", "exchange", "routing_key", "priority")
@@ -144,11 +144,8 @@ class _Recorder:
 
 
 def _untouched(owner: Any, name: str, module: str) -> bool:
-    """Whether a method is Celery's own. A wrapper copies the names of what it wraps, but not the globals."""
-    if name in getattr(owner, "__dict__", {}):
-        return False
-    found = getattr(type(owner), name, None)
-    return type(found) is FunctionType and found.__globals__["__name__"] == module
+    """Whether a method is Celery's own."""
+    return name not in getattr(owner, "__dict__", {}) and written_in(getattr(type(owner), name, None), module)
 
 
 def _shown(value: Any) -> str:
