@@ -18,13 +18,13 @@ from django.db.models import Max, QuerySet
 from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import render
-from django.urls import URLPattern, reverse
+from django.urls import URLPattern
 from django.utils.text import format_lazy
 from django.utils.translation import gettext, ngettext
 
 from onebeat.admin.acting import ACTS, Act, Given, Unfit
 from onebeat.admin.listing import options_of
-from onebeat.admin.pages import OurAdmin, Tool, alarm
+from onebeat.admin.pages import OurAdmin, Tool, alarm, url_of
 from onebeat.core import clock
 from onebeat.db import transactions
 from onebeat.models import PeriodicTask
@@ -149,7 +149,7 @@ class TaskActions(OwnTransactions, OurAdmin):
         paused = options is not None and options.paused
         fits = {"enable": not task.enabled, "disable": task.enabled, "resume": paused, "pause": not paused}
         acts = [act for act in ACTS.values() if fits.get(act.name, True) and self._allowed(request, act)]
-        return [Tool(str(act.title), self.url_of("act", task.pk, act.name)) for act in acts]
+        return [Tool(str(act.title), url_of(self, "act", task.pk, act.name)) for act in acts]
 
     def _allowed(self, request: HttpRequest, act: Act) -> bool:
         return self.has_add_permission(request) if act.adds else self.has_change_permission(request)
@@ -185,7 +185,7 @@ def ask_and_act(model_admin: TaskAdmin, request: HttpRequest, queryset: Tasks, a
     if act.adds and count == 1:
         single = str(progress.tasks[0].pk) if progress.tasks else None
     if single and progress.tasks:
-        return HttpResponseRedirect(_url(model_admin, "change", single))
+        return HttpResponseRedirect(url_of(model_admin, "change", single))
     return HttpResponseRedirect(request.get_full_path())
 
 
@@ -198,12 +198,6 @@ def say_unfit(request: HttpRequest, progress: Progress) -> None:
         messages.warning(request, gettext("And %(count)s others.") % {"count": left - _NAMED})
 
 
-def _url(model_admin: TaskAdmin, page: str, *args: object) -> str:
-    opts = model_admin.opts
-    name = f"admin:{opts.app_label}_{opts.model_name}_{page}"
-    return reverse(name, args=args, current_app=model_admin.admin_site.name)
-
-
 def _page(model_admin: TaskAdmin, request: HttpRequest, act: Act, **context: object) -> HttpResponse:
     site = model_admin.admin_site
     shared = {
@@ -214,7 +208,7 @@ def _page(model_admin: TaskAdmin, request: HttpRequest, act: Act, **context: obj
         "onebeat_alarm": alarm(),
         "act": act,
         "button": act.button or act.title,
-        "list_url": _url(model_admin, "changelist"),
+        "list_url": url_of(model_admin, "changelist"),
     }
     return render(request, "onebeat/act.html", {**shared, **context})
 
@@ -241,8 +235,8 @@ def _ask(
         more=max(0, count - len(tasks)),
         beyond=count > _COUNTED,
         hidden=[pair for pair in kept if pair[0] not in known] + list(known.items()),
-        action=request.get_full_path() if single is None else _url(model_admin, "changelist"),
-        cancel=_url(model_admin, "change", single) if single is not None else _url(model_admin, "changelist"),
+        action=request.get_full_path() if single is None else url_of(model_admin, "changelist"),
+        cancel=url_of(model_admin, "change", single) if single is not None else url_of(model_admin, "changelist"),
     )  # fmt: skip
 
 
@@ -257,7 +251,7 @@ def go_on(model_admin: TaskAdmin, request: HttpRequest, act: Act, progress: Prog
         so_far=text,
         hidden=[pair for pair in _kept(request) if pair[0] not in known] + list(known.items()),
         action=request.get_full_path(),
-        cancel=_url(model_admin, "changelist"),
+        cancel=url_of(model_admin, "changelist"),
     )  # fmt: skip
 
 

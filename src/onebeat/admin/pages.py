@@ -58,10 +58,14 @@ def alarm() -> Context | None:
 
 def page_of(site: admin.AdminSite, model: type[Model], page: str, *args: object) -> str | None:
     """The address of a page of another model on the same site; None if the model is not registered there."""
-    if not site.is_registered(model):
-        return None
-    name = f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}"
-    return reverse(name, args=args, current_app=site.name)
+    return url_of(site.get_model_admin(model), page, *args) if site.is_registered(model) else None
+
+
+def url_of(model_admin: AnyAdmin, page: str, *args: object) -> str:
+    """The address of one of an admin's pages, also of a project's own class for a proxy of the model."""
+    opts = model_admin.opts
+    name = f"admin:{opts.app_label}_{opts.model_name}_{page}"
+    return reverse(name, args=args, current_app=model_admin.admin_site.name)
 
 
 class UnchangedForm(StoredUnlessChanged, AnyForm):
@@ -127,11 +131,6 @@ class OurAdmin(SavesChanges):
     def history_view(self, request: HttpRequest, object_id: str, extra_context: Context | None = None) -> HttpResponse:
         """What people did to an object, with the banner."""
         return super().history_view(request, object_id, {"onebeat_alarm": alarm(), **(extra_context or {})})
-
-    def url_of(self, page: str, *args: object) -> str:
-        """The address of one of this admin's pages, also of a project's own class for a proxy of the model."""
-        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_{page}"
-        return reverse(name, args=args, current_app=self.admin_site.name)
 
 
 class ReadOnlyAdmin(OurAdmin):

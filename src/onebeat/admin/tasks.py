@@ -30,7 +30,7 @@ from onebeat.admin.actions import TaskActions
 from onebeat.admin.columns import TaskColumns
 from onebeat.admin.forms import PeriodicTaskForm, TaskOptionsForm
 from onebeat.admin.listing import TaskList
-from onebeat.admin.pages import Tool, alarm, page_of
+from onebeat.admin.pages import Tool, alarm, page_of, url_of
 from onebeat.admin.words import WithReadings
 from onebeat.db import schema
 from onebeat.models import Occurrence, PeriodicTask, TaskOptions
@@ -182,7 +182,7 @@ class PeriodicTaskAdmin(WithReadings, TaskColumns, TaskActions):
         found = preview.of_task(task or PeriodicTask(), "", self.get_queryset_db())
         return format_html(
             '<div class="ob-preview" aria-live="polite" data-url="{}" data-object="{}">{}</div>',
-            self.url_of("preview"),
+            url_of(self, "preview"),
             task.pk if task and task.pk else "",
             render_to_string("onebeat/preview.html", {"preview": found}),
         )
@@ -203,7 +203,7 @@ class PeriodicTaskAdmin(WithReadings, TaskColumns, TaskActions):
 
     def list_tools(self, request: HttpRequest) -> list[Tool]:
         """The overview, and the ledger where this site has it."""
-        return [Tool(gettext("Overview"), self.url_of("overview")), *self._ledger("")]
+        return [Tool(gettext("Overview"), url_of(self, "overview")), *self._ledger("")]
 
     def object_tools(self, request: HttpRequest, object_id: str) -> list[Tool]:
         """What can be done with the task, and its part of the ledger."""
@@ -219,7 +219,7 @@ class PeriodicTaskAdmin(WithReadings, TaskColumns, TaskActions):
             raise PermissionDenied
         using = self.get_queryset_db()
         if not schema.complete(using):
-            return HttpResponseRedirect(self.url_of("changelist"))
+            return HttpResponseRedirect(url_of(self, "changelist"))
         context = {
             **self.admin_site.each_context(request),
             "title": gettext("Overview"),
