@@ -150,12 +150,13 @@ def _anchors(page: Path) -> set[str]:
 def faults(result: Run) -> list[str]:
     """What is not as expected.toml says."""
     known = expected(result.version)
-    total = len(result.passed) + len(result.failed)
-    found = unfounded(known)
+    left_out = len(_listed()["not run"])
+    failed, total = len(result.failed) + left_out, len(result.passed) + len(result.failed) + left_out
+    found = unfounded({**known, **_listed()["not run"]})
     found += [f"fails and is not expected to: {name}" for name in sorted(result.failed - known.keys())]
     found += [f"is expected to fail and does not: {name}" for name in sorted(known.keys() - result.failed)]
-    if len(result.failed) > total * SHARE:
-        found.append(f"{len(result.failed)} of {total} fail, more than one in {1 / SHARE:.0f}")
+    if failed > total * SHARE:
+        found.append(f"{failed} of {total} fail, more than one in {1 / SHARE:.0f}")
     return found
 
 
