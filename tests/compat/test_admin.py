@@ -6,11 +6,12 @@ from typing import Any, ClassVar
 
 import pytest
 from django.contrib.admin import AdminSite
-from django.contrib.auth.models import User
+from django.contrib.admin.exceptions import DisallowedModelAdminLookup
+from django.contrib.auth.models import Permission, User
 from django.test import RequestFactory
-from django_celery_beat.admin import PeriodicTaskAdmin
+from django_celery_beat.admin import IntervalScheduleAdmin, PeriodicTaskAdmin
 
-from onebeat.models import Action, PeriodicTask
+from onebeat.models import Action, IntervalSchedule, PeriodicTask
 from tests.engine.kit import Bench, cron, every, task
 
 
@@ -87,3 +88,23 @@ def test_the_actions_do_what_they_say(page: Mine, bench: Bench) -> None:
     assert len(bench.sent) == 2 and page.told[-1] == 'task "tests.engine.add" not found'
     assert page.told[:2] == ["2 tasks were successfully toggled", "2 tasks were successfully enabled"]
     assert page.told[3] == "2 tasks were successfully run"
+
+
+def test_the_old_pages_show_no_secret_to_who_may_only_look(page: Mine, settings: Any) -> None:
+    settings.ONEBEAT = {"secret_words": "password"}
+    one = task("one", kwargs='{"password": "hunter2", "shop": "north"}', args='[{"Password": "hunter2"}]')
+    clerk = User.objects.create_user("clerk", is_staff=True)
+    clerk.user_permissions.set(Permission.objects.filter(codename__startswith="view_"))
+    asked = request()
+    asked.user = clerk
+    site = AdminSite("old")
+    site.register(PeriodicTask, Mine)
+    site.register(IntervalSchedule, IntervalScheduleAdmin)
+    for shown, row in ((Mine(PeriodicTask, site), one), (IntervalScheduleAdmin(IntervalSchedule, site), one.interval)):
+        response = shown.change_view(asked, str(row.pk))
+        text = response.render().content.decode()
+        assert "north" in text and "hunter2" not in text and "********" in text, shown
+    looking = RequestFactory().get("/", {"kwargs__contains": "hunter2"})
+    looking.user = request().user
+    with pytest.raises(DisallowedModelAdminLookup):
+        page.changelist_view(looking)

@@ -16,11 +16,12 @@ from django.forms import Media, ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.urls import reverse
 
+from onebeat.admin import secrets
 from onebeat.admin.listing import BoundedPaginator
 from onebeat.admin.unchanged import StoredUnlessChanged
 from onebeat.admin.words import shown, time_tag, zone_name
 from onebeat.db import database_clock, schema
-from onebeat.models import TaskState
+from onebeat.models import PeriodicTask, TaskState
 from onebeat.store import global_pause, scheduler_rows
 
 if TYPE_CHECKING:
@@ -79,6 +80,26 @@ class SavesChanges(AnyAdmin):
         """Save what somebody changed."""
         if not change or form.has_changed():
             super().save_model(request, obj, form, change)
+
+
+class KeepsSecrets(AnyAdmin):
+    """The pages of tasks to those who may only look: no value is shown, and none told by a filter, that a word of
+    `secret_words` marks.
+    """
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> PeriodicTask | None:
+        """The task; its secret values masked for who may not change it."""
+        task: PeriodicTask | None = super().get_object(request, object_id, from_field)
+        if task is not None and not self.has_change_permission(request, task):
+            for name in secrets.FIELDS:
+                setattr(task, name, secrets.masked(getattr(task, name)))
+        return task
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Part of Django's reading of an address."""
+        if secrets.words() and lookup.split("__")[0] in secrets.FIELDS:
+            return False
+        return super().lookup_allowed(lookup, value, request)
 
 
 class OurAdmin(SavesChanges):

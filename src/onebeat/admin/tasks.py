@@ -30,7 +30,7 @@ from onebeat.admin.actions import TaskActions
 from onebeat.admin.columns import TaskColumns
 from onebeat.admin.forms import PeriodicTaskForm, TaskOptionsForm
 from onebeat.admin.listing import TaskList
-from onebeat.admin.pages import Tool, alarm, page_of, url_of
+from onebeat.admin.pages import KeepsSecrets, Tool, alarm, page_of, url_of
 from onebeat.admin.words import WithReadings
 from onebeat.db import schema
 from onebeat.models import Occurrence, PeriodicTask, TaskOptions
@@ -70,7 +70,7 @@ class TaskOptionsInline(OptionsInline):
 
 
 @admin.register(PeriodicTask)
-class PeriodicTaskAdmin(WithReadings, TaskColumns, TaskActions):
+class PeriodicTaskAdmin(WithReadings, KeepsSecrets, TaskColumns, TaskActions):
     """A page of the list takes the same number of queries however many tasks are on it, or beyond it."""
 
     form = PeriodicTaskForm
@@ -139,12 +139,6 @@ class PeriodicTaskAdmin(WithReadings, TaskColumns, TaskActions):
             queryset = task_lists.with_text(queryset, text, secrets.words())
         return queryset, False
 
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Part of Django's reading of an address: no filter tells what a masked argument holds."""
-        if secrets.words() and lookup.split("__")[0] in secrets.FIELDS:
-            return False
-        return super().lookup_allowed(lookup, value, request)
-
     def get_inlines(self, request: HttpRequest, obj: PeriodicTask | None) -> Inlines:
         """The options, once `migrate` has made their table."""
         inlines = super().get_inlines(request, obj)
@@ -167,14 +161,6 @@ class PeriodicTaskAdmin(WithReadings, TaskColumns, TaskActions):
             return found
         own = {name for kind in kinds.MODELS for name in kinds.names(kind)} | {"kind"}
         return [(title, {**options, "fields": _viewed(options["fields"], own)}) for title, options in found]
-
-    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> PeriodicTask | None:
-        """The task; who may only look is shown no secret value."""
-        task: PeriodicTask | None = super().get_object(request, object_id, from_field)
-        if task is not None and not self.has_change_permission(request, task):
-            for name in secrets.FIELDS:
-                setattr(task, name, secrets.masked(getattr(task, name)))
-        return task
 
     @admin.display(description=_("preview"))
     def preview(self, task: PeriodicTask | None) -> SafeString:

@@ -8,10 +8,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.utils import flatten
 from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
+from onebeat.admin import secrets
 from onebeat.admin.pages import SavesChanges, UnchangedForm
 from onebeat.compat.pages import PeriodicTaskAdmin, PeriodicTaskForm
 from onebeat.compat.utils import is_database_scheduler
@@ -61,6 +63,25 @@ class PeriodicTaskInline(TaskInline):
     show_change_link = True
     verbose_name = _("Periodic tasks using this schedule")
     verbose_name_plural = verbose_name
+
+    def get_fields(self, request: HttpRequest, obj: Model | None = None) -> list[Any]:
+        """What is shown of each task, its secret values masked."""
+        names = [str(name) for name in flatten(super().get_fields(request, obj))]
+        return [f"masked_{name}" if secrets.words() and name in ("args", "kwargs") else name for name in names]
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Model | None = None) -> list[str]:
+        """All of it."""
+        return [*super().get_readonly_fields(request, obj), "masked_args", "masked_kwargs"]
+
+    @admin.display(description=_("arguments"))
+    def masked_args(self, task: PeriodicTask) -> str:
+        """The arguments, their secret values masked."""
+        return str(secrets.masked(task.args))
+
+    @admin.display(description=_("keyword arguments"))
+    def masked_kwargs(self, task: PeriodicTask) -> str:
+        """The keyword arguments, their secret values masked."""
+        return str(secrets.masked(task.kwargs))
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Nobody adds a task here."""

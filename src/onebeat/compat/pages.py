@@ -17,7 +17,7 @@ from onebeat import api
 from onebeat.admin import PeriodicTaskForm as OurForm
 from onebeat.admin import TaskOptionsInline, actions
 from onebeat.admin.acting import ACTS, Act, Done, Given
-from onebeat.admin.pages import SavesChanges
+from onebeat.admin.pages import KeepsSecrets, SavesChanges
 from onebeat.compat.widgets import TaskChoiceField
 from onebeat.models import PeriodicTask, PeriodicTasks
 from onebeat.models.task_rules import SCHEDULES, check_json
@@ -75,7 +75,7 @@ class PeriodicTaskForm(OurForm):
         return str(self.cleaned_data[name])
 
 
-class PeriodicTaskAdmin(actions.OwnTransactions, SavesChanges):
+class PeriodicTaskAdmin(KeepsSecrets, actions.OwnTransactions, SavesChanges):
     """Tasks, with onebeat's options below."""
 
     form = PeriodicTaskForm
