@@ -142,6 +142,21 @@ def test_what_somebody_changed_is_saved_and_the_rest_stays(client: Client) -> No
     assert clocked.clocked_time == SECOND.replace(hour=8, minute=0, microsecond=0)
 
 
+def test_a_row_that_is_edited_in_the_list_keeps_the_rest(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = tasks()[0]
+    registered = admin.site._registry[PeriodicTask]
+    monkeypatch.setattr(registered, "list_display", ["name", "start_time", "queue"])
+    monkeypatch.setattr(registered, "list_editable", ["start_time", "queue"])
+    url = page("periodictask_changelist") + "?q=interval"
+    data = sent(client.get(url).content.decode())
+    before = rows(PeriodicTask)
+    assert client.post(url, {**data, "_save": ["Save"]}).status_code == 302
+    assert rows(PeriodicTask) == before
+    assert client.post(url, {**data, "form-0-queue": ["slow"], "_save": ["Save"]}).status_code == 302
+    task.refresh_from_db()
+    assert (task.queue, task.start_time) == ("slow", ODD)
+
+
 def test_the_old_page_keeps_what_nobody_changed(client: Client, rf: Any, admin_user: Any) -> None:
     from onebeat.compat.admin import ClockedScheduleAdmin, PeriodicTaskAdmin
 
