@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, cast
 
@@ -248,10 +248,20 @@ class PeriodicTask(models.Model):
         return self.crontab.due_start_time(to_utc(self.start_time), tz)
 
     def schedule_errors(self) -> dict[str, str]:
-        """What is wrong with the choice of schedule, by field. A child model with a schedule of its own overrides
-        it.
+        """What is wrong with the choice of schedule, by field. Empty where a child model has its own `validate_unique`,
+        say for a kind of schedule that only it has: that decides then, as in django-celery-beat.
         """
-        return task_rules.schedule_errors(self)
+        return {} if self._validates_by_itself() else task_rules.schedule_errors(self)
+
+    def validate_unique(self, exclude: Collection[str] | None = None) -> None:
+        """Part of `full_clean`: Django's check, and the choice of schedule."""
+        super().validate_unique(exclude)
+        errors = task_rules.schedule_errors(self)
+        if errors and not errors.keys() & set(exclude or ()):  # else it has been said
+            raise ValidationError(dict(errors))
+
+    def _validates_by_itself(self) -> bool:
+        return type(self).validate_unique is not PeriodicTask.validate_unique
 
     def clean_fields(self, exclude: Any = None) -> None:
         """Part of `full_clean`: the rules too. A form for fewer fields gets what is wrong with the others as about the
@@ -272,6 +282,8 @@ class PeriodicTask(models.Model):
             kwargs["update_fields"] = frozenset(field.name for field in loaded if field.attname not in deferred)
         touched = kwargs.get("update_fields")
         task_rules.check_task(self, touched)
+        if self._validates_by_itself() and touched is None:
+            self.validate_unique()
         with transaction.atomic(using=using):
             super().save(**kwargs)
             if touched is None or set(touched) - UNPLANNED:

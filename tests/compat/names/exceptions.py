@@ -27,7 +27,7 @@ OTHERWISE: dict[str, str] = {
     "models.PeriodicTask.delete": "Django's own, with Django's arguments.",
     "models.PeriodicTask.due_start_time": "A match of a crontab at the start itself counts.",
     "models.PeriodicTask.save": "`last_run_at` of a disabled task stays; JSON and the choice of schedule are checked.",
-    "models.PeriodicTask.validate_unique": "Django's own: `clean_fields` and `save` check the choice of schedule.",
+    "models.PeriodicTask.validate_unique": "In our own words, beside the field. `clean_fields` and `save` check too.",
     "models.PeriodicTasks": (
         "Nothing in onebeat waits for it. `last_change()` moves with each committed change, `last_update` a moment "
         "later."
