@@ -8,7 +8,7 @@ from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
 from onebeat.admin import timeline
-from onebeat.admin.words import here, time_tag, zone_name
+from onebeat.admin.words import local, time_tag, zone_name
 from onebeat.dispatch.celery import app as celery_app
 from onebeat.queries import dashboard, forecast
 
@@ -32,18 +32,13 @@ def context(using: str) -> dict[str, object]:
         "overdue": [{**row, "tag": time_tag(row["due_at"], found.now)} for row in found.overdue],
         "found": found,
         "zone": zone_name(),
-        "day": timeline.day(load, local),
-        "week": timeline.week(load, local),
-        "busiest_of_day": timeline.busiest(load, 24 * 60, local),
-        "busiest_of_week": timeline.busiest(load, forecast.WEEK, local),
+        "day": timeline.day(load),
+        "week": timeline.week(load),
+        "busiest_of_day": timeline.busiest(load, 24 * 60),
+        "busiest_of_week": timeline.busiest(load, forecast.WEEK),
         "peaks": [(f"{local(at):%Y-%m-%d %H:%M}", timeline.runs(n)) for at, n in load.peaks(5) if n >= 1],
         "left_out": ahead.schedules_left_out or ahead.singles_left_out,
     }
-
-
-def local(instant: datetime) -> datetime:
-    """An instant on the clock that the pages show."""
-    return instant.astimezone(here())
 
 
 def _figures(found: dashboard.Dashboard) -> list[tuple[str, str]]:

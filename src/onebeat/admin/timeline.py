@@ -10,23 +10,24 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
 
+from onebeat.admin.words import local
 from onebeat.core.load_curve import MINUTE, Load
 
 _WIDTH, _HEIGHT, _TOP, _BOTTOM = 720, 170, 22, 24
 _LEFT = 44
 
 
-def day(load: Load, local: Callable[[datetime], datetime]) -> SafeString:
-    """The next 24 hours in bars of ten minutes; `local` turns an instant into the clock to show."""
-    return _chart(load, 24 * 60, 10, local, _ticks(load, local, 24 * 60, 3, "{0:%H:%M}".format))
+def day(load: Load) -> SafeString:
+    """The next 24 hours in bars of ten minutes."""
+    return _chart(load, 24 * 60, 10, _ticks(load, 24 * 60, 3, "{0:%H:%M}".format))
 
 
-def week(load: Load, local: Callable[[datetime], datetime]) -> SafeString:
+def week(load: Load) -> SafeString:
     """The next seven days in bars of an hour."""
-    return _chart(load, 7 * 24 * 60, 60, local, _ticks(load, local, 7 * 24 * 60, 24, _day))
+    return _chart(load, 7 * 24 * 60, 60, _ticks(load, 7 * 24 * 60, 24, _day))
 
 
-def busiest(load: Load, minutes: int, local: Callable[[datetime], datetime]) -> str:
+def busiest(load: Load, minutes: int) -> str:
     """The busiest of the coming minutes, in words."""
     top = max(load.counts[:minutes], default=0.0)
     if not top:
@@ -40,9 +41,7 @@ def runs(number: float) -> str:
     return "<1" if 0 < number < 1 else f"{math.ceil(number - 1e-9)}"
 
 
-def _chart(
-    load: Load, minutes: int, bucket: int, local: Callable[[datetime], datetime], ticks: Iterator[tuple[int, str]]
-) -> SafeString:
+def _chart(load: Load, minutes: int, bucket: int, ticks: Iterator[tuple[int, str]]) -> SafeString:
     bars = load.busiest(bucket)[: minutes // bucket]
     top = max(bars, default=0.0)
     step = (_WIDTH - _LEFT) / len(bars)
@@ -84,14 +83,12 @@ def _chart(
     )
     return format_html(
         '<svg class="ob-load" role="img" aria-label="{}" viewBox="0 0 {} {}">{}{}{}{}</svg>',
-        busiest(load, minutes, local),
-        *(_WIDTH, _HEIGHT, scale, axis, drawn, _marker(load, top, peak, bucket, step, local)),
+        busiest(load, minutes),
+        *(_WIDTH, _HEIGHT, scale, axis, drawn, _marker(load, top, peak, bucket, step)),
     )
 
 
-def _marker(
-    load: Load, top: float, peak: int, bucket: int, step: float, local: Callable[[datetime], datetime]
-) -> SafeString:
+def _marker(load: Load, top: float, peak: int, bucket: int, step: float) -> SafeString:
     if peak < 0:
         return format_html('<text x="{}" y="{}">{}</text>', _LEFT + 8, _HEIGHT / 2, gettext("nothing is to come"))
     at = local(_busiest_minute(load, peak, bucket))
@@ -111,9 +108,7 @@ def _day(at: datetime) -> str:
     return f"{gettext(f'{at:%a}')} {at:%d}"
 
 
-def _ticks(
-    load: Load, local: Callable[[datetime], datetime], minutes: int, hours: int, written: Callable[[datetime], str]
-) -> Iterator[tuple[int, str]]:
+def _ticks(load: Load, minutes: int, hours: int, written: Callable[[datetime], str]) -> Iterator[tuple[int, str]]:
     """Every so many full hours of the clock: minutes from the start, and what to write."""
     for number in range(minutes):
         at = local(load.start + number * MINUTE)

@@ -103,15 +103,18 @@ def zone_name() -> str:
     return str(here())
 
 
+def local(instant: datetime) -> datetime:
+    """An instant on that wall clock."""
+    return instant.astimezone(here())
+
+
 def shown(instant: datetime | None) -> str | None:
     """An instant on that wall clock, to the second, or to the millisecond where it has a part of one: Django's own
     format ends at the minute.
     """
     if instant is None:
         return None
-    return f"{instant.astimezone(here()):%Y-%m-%d %H:%M:%S}" + (
-        f".{instant.microsecond // 1000:03}" if instant.microsecond else ""
-    )
+    return f"{local(instant):%Y-%m-%d %H:%M:%S}" + (f".{instant.microsecond // 1000:03}" if instant.microsecond else "")
 
 
 def span(length: timedelta) -> str:
