@@ -213,3 +213,14 @@ def test_last_change_moves_with_each_change_without_a_scheduler(transactional_db
     with clock.pin(START):
         PeriodicTasks.update_changed()
     assert PeriodicTasks.last_change() is not None
+
+
+def test_the_engine_moves_last_update_after_a_change_and_after_a_delete(make: Make) -> None:
+    scheduler = make()
+    one = task("one")
+    run(scheduler, 1)
+    before = PeriodicTasks.objects.get().last_update
+    one.delete()
+    run(scheduler, 2)
+    assert PeriodicTasks.objects.get().last_update > before
+    assert PeriodicTasks.last_change() == PeriodicTasks.objects.get().last_update and not Change.objects.exists()
