@@ -19,6 +19,7 @@ from django.contrib.auth.models import Permission, User
 from django.db import connection
 from django.utils import translation
 
+from onebeat.admin import actions
 from onebeat.core import clock
 from onebeat.models import Beat, CrontabSchedule, IntervalSchedule, Occurrence, PeriodicTask, TaskOptions
 from onebeat.store import plans
@@ -243,6 +244,19 @@ def test_actions_on_many_and_one_that_does_not_fit(tab: Any) -> None:
     page.get_by_role("button", name="Go", exact=True).click()
     page.locator('.ob-act input[type="submit"]').click()
     expect(page.locator('[name="name"]')).to_have_value("Task 0 (copy)")
+
+
+def test_an_action_on_many_goes_on_by_itself(tab: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(actions, "PORTION", 2)
+    for number in range(5):
+        task(f"Task {number}")
+    page = tab().open("periodictask_changelist")
+    page.locator("#action-toggle").check()
+    page.locator('select[name="action"]').select_option("disable")
+    page.get_by_role("button", name="Go", exact=True).click()
+    page.locator('.ob-act input[type="submit"]').click()
+    expect(page.locator(".messagelist .success")).to_contain_text("Disable: 5 tasks.")
+    assert not PeriodicTask.objects.filter(enabled=True).exists()
 
 
 def test_run_now_and_its_outcome_with_a_real_scheduler_and_worker(tab: Any, spawn: Any, tmp_path: Any) -> None:
