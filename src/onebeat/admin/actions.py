@@ -171,7 +171,7 @@ def ask_and_act(model_admin: TaskAdmin, request: HttpRequest, queryset: Tasks, a
     """Ask, and when the answer is there, act. Django has checked the permission."""
     form = act.form(request.POST) if request.POST.get("post") else act.form()
     if not form.is_bound or not form.is_valid():
-        shown = list(queryset[:_NAMED])
+        shown = list(queryset.order_by("pk")[:_NAMED])  # not in the order of the list, which sorts all of them
         return _ask(model_admin, request, act, form, shown, queryset.order_by()[: _COUNTED + 1].count())
     progress = perform(model_admin, request, queryset, act, form.cleaned_data)
     say_unfit(request, progress)
