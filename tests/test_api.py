@@ -35,10 +35,10 @@ def test_twins(bench: Bench) -> None:
 
     async def story() -> list[object]:
         made = await onebeat.aonce("k", at=timedelta(seconds=5), task="t", by="ann")
-        many = await onebeat.aonce_many([{"key": "k", "at": at(7), "task": "t"}], if_exists="move")
+        many = await onebeat.aonce_many([{"key": "k", "at": at(7), "task": "t"}], if_exists="reschedule")
         return [
             made.created,
-            many[0].moved,
+            many[0].rescheduled,
             await onebeat.acancel("k"),
             await onebeat.apause("t", "why"),
             [one.skipped for one in await onebeat.aupcoming("t", 1)],
@@ -53,6 +53,6 @@ def test_twins(bench: Bench) -> None:
 
     assert async_to_sync(story)() == [True, True, True, 1, ["paused"], "waiting", 1, True, 1, 1, 1, "u"]
     verbs = list(Action.objects.order_by("pk").values_list("verb", flat=True))
-    assert verbs == ["move", "cancel", "pause", "resume", "skip", "run_now", "disable", "enable", "duplicate"]
+    assert verbs == ["reschedule", "cancel", "pause", "resume", "skip", "run_now", "disable", "enable", "duplicate"]
     assert PeriodicTask.objects.count() == 3
     assert onebeat.aonce.__name__ == "aonce"

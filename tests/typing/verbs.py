@@ -38,7 +38,7 @@ assert_type(made, onebeat.Once)
 assert_type(made.created, bool)
 assert_type(made.task, PeriodicTask)
 assert_type(made.at, datetime)
-onebeat.once("k", at=timedelta(hours=1), task="shop.remind", if_exists="move", expires=60, tags=["mail"])
+onebeat.once("k", at=timedelta(hours=1), task="shop.remind", if_exists="reschedule", expires=60, tags=["mail"])
 
 onebeat.once("k", task=remind)  # type: ignore[call-arg]
 onebeat.once("k", at=5, task=remind)  # type: ignore[arg-type]

@@ -31,7 +31,7 @@ def again(key: str = "k") -> str:
 
 def test_it_runs_once_and_the_key_stays_taken(bench: Bench) -> None:
     first = onebeat.once("k", at=timedelta(seconds=10), task=add, args=(1,), kwargs={"y": 2})
-    assert (first.created, first.moved, first.state, first.at, first.key) == (True, False, "waiting", at(10), "k")
+    assert (first.created, first.rescheduled, first.state, first.at, first.key) == (True, False, "waiting", at(10), "k")
     second = ask(seconds=5)
     assert (second.created, second.state, second.at, second.task) == (False, "waiting", at(10), first.task)
     bench.work(12)
@@ -39,8 +39,8 @@ def test_it_runs_once_and_the_key_stays_taken(bench: Bench) -> None:
     assert (message.task, message.args, message.kwargs) == ("tests.project.tasks.add", [1], {"y": 2})
     bench.engine.run_counts.write()
     assert not PeriodicTask.objects.get().enabled
-    third = ask(seconds=30, if_exists="move")
-    assert (third.created, third.moved, third.state, third.at) == (False, False, "sent", at(10))
+    third = ask(seconds=30, if_exists="reschedule")
+    assert (third.created, third.rescheduled, third.state, third.at) == (False, False, "sent", at(10))
     with pytest.raises(onebeat.KeyTaken, match="key: 'k' is taken by a task that is sent"):
         ask(if_exists="fail")
     Occurrence.objects.all().delete()
@@ -67,18 +67,18 @@ def test_nothing_is_sent_and_the_key_is_free_after_a_rollback(bench: Bench) -> N
 
 def test_moving(bench: Bench) -> None:
     made = ask()
-    moved = ask(seconds=20, if_exists="move", by="ann")
-    assert (moved.created, moved.moved, moved.at, moved.state) == (False, True, at(20), "waiting")
-    assert not ask(seconds=20, if_exists="move").moved
+    moved = ask(seconds=20, if_exists="reschedule", by="ann")
+    assert (moved.created, moved.rescheduled, moved.at, moved.state) == (False, True, at(20), "waiting")
+    assert not ask(seconds=20, if_exists="reschedule").rescheduled
     bench.work(12)
-    assert ask(seconds=15, if_exists="move").moved
+    assert ask(seconds=15, if_exists="reschedule").rescheduled
     bench.work(10)
     assert bench.sent == [("k", 15)]
-    assert not ask(seconds=40, if_exists="move").moved
+    assert not ask(seconds=40, if_exists="reschedule").rescheduled
     bench.work(30)
     assert ledger(made.task) == [(15, "sent", "")]
     assert Action.objects.order_by("pk").values_list("verb", "by", "detail")[0] == (
-        "move",
+        "reschedule",
         "ann",
         f"from {at(10).isoformat()} to {at(20).isoformat()}",
     )
@@ -89,8 +89,8 @@ def test_a_move_after_the_claim_says_that_it_is_too_late(bench: Bench) -> None:
     bench.work(9)
     clock.move(at(10))
     bench.die_at("claimed")
-    late = ask(seconds=50, if_exists="move")
-    assert (late.moved, late.state, late.at) == (False, "claimed", at(10))
+    late = ask(seconds=50, if_exists="reschedule")
+    assert (late.rescheduled, late.state, late.at) == (False, "claimed", at(10))
     assert not onebeat.cancel("k")
     other = Bench(bench.outbox)
     other.advance(40)
@@ -109,18 +109,70 @@ def test_cancelling_and_asking_anew(bench: Bench) -> None:
     assert ledger(made.task) == [(10, "skipped", "cancelled")]
     assert Occurrence.objects.get().detail == "cancelled by ann: customer paid"
     assert Action.objects.filter(verb="cancel").count() == 1
-    assert ask(seconds=30, if_exists="move").moved
+    late = ask(seconds=30, if_exists="reschedule")
+    assert (late.created, late.rescheduled, late.state) == (False, False, "cancelled")
+    assert ask(seconds=30, if_exists="renew").rescheduled
     assert onebeat.cancel("k")
-    assert ask(seconds=30, if_exists="move").moved  # the instant that was taken back
+    assert ask(seconds=30, if_exists="renew").rescheduled  # the instant that was taken back
     bench.work(16)
     assert bench.sent == [("k", 30)]
     assert not onebeat.cancel("k")
     assert not onebeat.cancel("nobody")
 
 
+def test_a_cancelled_key_stays_so_and_says_it(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    ask()
+    onebeat.cancel("k")
+    again_asked = ask(seconds=20)
+    assert (again_asked.created, again_asked.state) == (False, "cancelled")
+    assert "its run was cancelled" in caplog.text
+    renewed = ask(seconds=20, if_exists="renew")
+    assert (renewed.created, renewed.rescheduled, renewed.state, renewed.at) == (False, True, "waiting", at(20))
+    assert ask(seconds=25, if_exists="renew").at == at(25)
+    bench.work(30)
+    assert bench.sent == [("k", 25)]
+    assert not ask(seconds=60, if_exists="renew").rescheduled
+
+
+#: What the collations of MySQL and MariaDB take for one name.
+ALIKE = ["Report", "report", "R\u00e9port", "Re\u0301port", "Report ", "REPORT"]
+
+
+def test_a_key_means_its_bytes(bench: Bench) -> None:
+    made = [ask(key, 10 + number, args=[number]) for number, key in enumerate(ALIKE)]
+    assert [one.created for one in made] == [True] * len(ALIKE)
+    assert [one.key for one in made] == ALIKE
+    found = onebeat.once_many([{"key": key, "at": at(50), "task": TASK} for key in reversed(ALIKE)])
+    assert [(one.created, one.task.pk, one.key) for one in found] == [
+        (False, one.task.pk, one.key) for one in reversed(made)
+    ]
+    assert onebeat.cancel("REPORT")
+    assert not onebeat.cancel("repor\u0074 ")
+    assert ask("Report").state == "waiting"
+    assert onebeat.pause("report") == 1
+    with pytest.raises(onebeat.UnknownTask):
+        onebeat.pause("rEport")
+    bench.tick()
+    assert onebeat.explain("R\u00e9port", at(12)).kind == "waiting"
+    onebeat.run_now("Report ")
+    bench.work(20)
+    assert sorted(message.args[0] for message in bench.outbox.messages) == [0, 2, 3, 4, 4]
+
+
+def test_many_keys_that_a_database_takes_for_one(bench: Bench) -> None:
+    items: list[onebeat.OnceItem] = [
+        {"key": key, "at": at(n), "task": TASK, "args": [n]} for n, key in enumerate(["A1", "a1", "\u00c11", "a1"])
+    ]
+    answers = onebeat.once_many(items)
+    assert [one.created for one in answers] == [True, True, True, False]
+    assert answers[3].task.pk == answers[1].task.pk
+    bench.work(5)
+    assert sorted(message.args[0] for message in bench.outbox.messages) == [0, 1, 2]
+
+
 def test_a_recurring_task_is_no_key(bench: Bench) -> None:
     task("t")
-    for call in (lambda: ask("t"), lambda: ask("t", if_exists="move"), lambda: onebeat.cancel("t")):
+    for call in (lambda: ask("t"), lambda: ask("t", if_exists="reschedule"), lambda: onebeat.cancel("t")):
         with pytest.raises(ValueError, match="key: 't' does not run once at an instant"):
             call()
 
@@ -130,9 +182,9 @@ def test_what_a_pause_has_skipped_can_be_moved(bench: Bench) -> None:
     options(made.task, paused=True)
     bench.work(12)
     assert again() == "skipped"
-    assert not ask(if_exists="move").moved
+    assert not ask(if_exists="reschedule").rescheduled
     options(made.task, paused=False)
-    assert ask(seconds=20, if_exists="move").moved
+    assert ask(seconds=20, if_exists="reschedule").rescheduled
     bench.work(10)
     assert bench.sent == [("k", 20)]
 
@@ -187,7 +239,7 @@ def test_broken_extra_options_are_quarantined_by_name(bench: Bench) -> None:
         ({"at": 5}, "at: an aware datetime or a timedelta from now is needed, not int"),
         ({"task": 5}, "task: a Celery task or its registered name is needed, not 5"),
         ({"key": ""}, "key: a text of 1 to 200 characters is needed, not ''"),
-        ({"if_exists": "replace"}, 'if_exists: "keep", "move" or "fail" is needed'),
+        ({"if_exists": "replace"}, 'if_exists: "keep", "reschedule", "renew" or "fail" is needed'),
         ({"tags": "mail"}, "tags: a list of words without commas is needed"),
         ({"for_": Group(pk=1)}, "for_: Group is not linked; put @onebeat.linked above"),
     ],
@@ -203,8 +255,8 @@ def test_many(bench: Bench) -> None:
     items: list[onebeat.OnceItem] = [
         {"key": key, "at": at(n), "task": add, "args": [n], "queue": "q"} for n, key in enumerate("abca")
     ]
-    answers = onebeat.once_many(items, if_exists="move")
-    assert [(one.key, one.created, one.moved, one.at) for one in answers] == [
+    answers = onebeat.once_many(items, if_exists="reschedule")
+    assert [(one.key, one.created, one.rescheduled, one.at) for one in answers] == [
         ("a", True, False, at(0)),
         ("b", False, True, at(1)),
         ("c", True, False, at(2)),

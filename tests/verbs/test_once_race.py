@@ -93,8 +93,8 @@ def move_and_claim(index: int) -> Any:
             key, at = f"k{random.randrange(KEYS)}", timedelta(seconds=random.choice((-1, 0, 0.1, 0.2)))
             if random.random() < 0.1:
                 onebeat.cancel(key)
-            one = onebeat.once(key, at=at, task="t", if_exists="move")
-            answers.append((one.created or one.moved, one.state))
+            one = onebeat.once(key, at=at, task="t", if_exists="renew")
+            answers.append((one.created or one.rescheduled, one.state))
         return answers
     bench = Bench()
     eventually(
@@ -136,25 +136,25 @@ def behind_a_snapshot() -> list[Any]:
     from tests.connections import other, sqlstate
 
     at, found = datetime(2030, 1, 1, tzinfo=UTC), []
-    for number, verb in enumerate(("keep", "move", "many", "cancel")):
+    for number, verb in enumerate(("keep", "reschedule", "many", "cancel")):
         key, later = f"k{number}", at + timedelta(hours=number + 1)
         try:
             with transaction.atomic():
                 PeriodicTask.objects.count()
                 made = onebeat.once(key, at=at, task="t", using=other())
-                onebeat.once(key, at=later, task="t", if_exists="move", using=other())
+                onebeat.once(key, at=later, task="t", if_exists="reschedule", using=other())
                 if verb == "cancel":
                     found.append(onebeat.cancel(key))
                 elif verb == "many":
                     found.append(onebeat.once_many([{"key": key, "at": at, "task": "t"}])[0].task.pk == made.task.pk)
                 else:
-                    one = onebeat.once(key, at=at, task="t", if_exists="move" if verb == "move" else "keep")
+                    one = onebeat.once(key, at=at, task="t", if_exists="reschedule" if verb == "move" else "keep")
                     found.append(
                         [
                             one.created,
-                            one.moved,
+                            one.rescheduled,
                             one.task.pk == made.task.pk,
-                            one.at == (at if verb == "move" else later),
+                            one.at == (at if verb == "reschedule" else later),
                         ]
                     )
         except Exception as error:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Protocol, TypedDict
 
+from onebeat.core import keys
 from onebeat.core.headers import problem
 from onebeat.core.jsonable import encode
 from onebeat.errors import InvalidMessage
 
-_NAME = 200
+_NAME = keys.LONGEST
 #: What Celery calls the parts of a canvas, whose `apply_async` is not that of a task.
 _CANVAS = frozenset({"celery.group", "celery.chain", "celery.chord", "celery.map", "celery.starmap", "celery.chunks"})
 _MOST_SECONDS = 2**31 - 1

@@ -36,6 +36,11 @@ def seconds_between(using: str, first: str, last: str) -> str:
     return f"EXTRACT(EPOCH FROM ({last} - {first}))"
 
 
+def folds_texts(using: str) -> bool:
+    """Whether this database may take two different texts for the same: by letters' case, accents, spaces at the end."""
+    return connections[using].vendor == "mysql"
+
+
 def quoted(using: str, *names: str) -> str:
     """Names quoted for this database, separated by commas."""
     return ", ".join(map(connections[using].ops.quote_name, names))

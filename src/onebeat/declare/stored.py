@@ -111,16 +111,16 @@ def read(using: str, names: Iterable[str], *, lock: bool = False) -> dict[str, S
     """The tasks of these names that are there, with their options. `lock`: nobody changes them in this transaction."""
     found: dict[str, StoredTask] = {}
     for part in bulk_rows.portions(names):
-        tasks = task_lookup.tasks(using).filter(name__in=part).prefetch_related(*SCHEDULES)
+        tasks = task_lookup.of_keys(using, part).prefetch_related(*SCHEDULES)
         here = list(tasks.select_for_update() if lock else tasks)
         options = TaskOptions.objects.using(using).in_bulk([one.pk for one in here])
-        found |= {one.name: (one, options.get(one.pk)) for one in here}
+        found |= {key: (one, options.get(one.pk)) for key, one in task_lookup.by_key(here, part).items()}
     return found
 
 
 def create(using: str, name: str, values: Mapping[str, Any]) -> PeriodicTask:
     """A new task with these fields. Raises `ValidationError`."""
-    task = PeriodicTask(name=name)
+    task = PeriodicTask(name=task_lookup.free_name(using, name))
     touched = _set(using, task, values)
     task.clean_fields(exclude=set(SCHEDULES))
     assert touched

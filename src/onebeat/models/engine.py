@@ -315,7 +315,7 @@ class Action(models.Model):
     id = models.BigAutoField(primary_key=True)
     #: When, by the database's clock.
     at = UTCDateTimeField()
-    #: "pause", "resume", "skip", "run_now", "cancel", "move", "sync".
+    #: "pause", "resume", "skip", "run_now", "cancel", "reschedule", "renew", "enable", "disable", "duplicate", "sync".
     verb = models.CharField(max_length=20)
     #: None: it was done to all tasks at once.
     task = models.ForeignKey(

@@ -92,8 +92,9 @@ def of_row(using: str, row: Occurrence, instant: datetime, now: datetime) -> Ver
 def _key(using: str, task: PeriodicTask | int | str) -> tuple[int | None, str]:
     if isinstance(task, PeriodicTask):
         return task.pk, task.name
-    field = "pk" if isinstance(task, int) else "name"
-    found = PeriodicTask._base_manager.using(using).filter(**{field: task}).values_list("pk", "name").first()
+    if isinstance(task, str):
+        return task_lookup.find(using, task) or (None, task)
+    found = task_lookup.tasks(using).filter(pk=task).values_list("pk", "name").first()
     return found or (None, str(task))
 
 

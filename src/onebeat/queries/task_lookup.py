@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import difflib
+from collections.abc import Collection, Iterable
 from typing import Any
 
 from django.db import models
 
+from onebeat.core import keys
+from onebeat.db import expressions, transactions
 from onebeat.errors import UnknownTask
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.options import split_tags
@@ -24,9 +27,41 @@ def tasks(using: str) -> models.QuerySet[PeriodicTask]:
     return rows
 
 
+def find(using: str, key: str) -> tuple[int, str] | None:
+    """The primary key and the name of the row that has a key, compared byte by byte; None if there is none."""
+    asked = keys.names([key]) if expressions.folds_texts(using) else [key]
+    rows = tasks(using).filter(name__in=asked).values_list("pk", "name")
+    found = _first(rows, key)
+    if found is None and transactions.snapshot_may_hide_rows(using) and transactions.in_transaction(using):
+        found = _first(rows.select_for_update(), key)
+    return found
+
+
+def _first(rows: Iterable[tuple[int, str]], key: str) -> tuple[int, str] | None:
+    return next((row for row in rows if keys.has(row[1], key)), None)
+
+
+def of_keys(using: str, asked: Collection[str]) -> models.QuerySet[PeriodicTask]:
+    """The tasks that may have these keys; `by_key` says which has which."""
+    return tasks(using).filter(name__in=keys.names(asked) if expressions.folds_texts(using) else list(asked))
+
+
+def by_key(rows: Iterable[PeriodicTask], asked: Iterable[str]) -> dict[str, PeriodicTask]:
+    """Which of the rows has each key, compared byte by byte."""
+    by_name = {row.name: row for row in rows}
+    found = ((key, by_name.get(key) or by_name.get(keys.suffixed(key))) for key in (asked if by_name else ()))
+    return {key: row for key, row in found if row is not None}
+
+
+def free_name(using: str, key: str) -> str:
+    """The name for a new row of this key: the key itself, or with a suffix where another key's row has that name."""
+    taken = expressions.folds_texts(using) and tasks(using).filter(name=key).exists()
+    return keys.suffixed(key) if taken else key
+
+
 def named(using: str, name: str) -> tuple[int, str]:
-    """The key and the name of the task of this name. Raises `UnknownTask`."""
-    found = tasks(using).filter(name=name).values_list("pk", "name").first()
+    """As `find`. Raises `UnknownTask` if there is none."""
+    found = find(using, name)
     if found is None:
         raise unknown(using, name)
     return found

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, Required, Unpack
+from typing import Any, Literal, Required, Unpack, get_args
 
 from django.db import models
 
@@ -18,7 +19,9 @@ from onebeat.verbs.base import do, instant, who_is
 from onebeat.verbs.links import link_to
 from onebeat.verbs.once_changes import Found, OnceState
 
-IfExists = Literal["keep", "move", "fail"]
+logger = logging.getLogger("onebeat")
+
+IfExists = Literal["keep", "reschedule", "renew", "fail"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,17 +31,14 @@ class Once:
     task: PeriodicTask
     #: Whether this call made it: True for one of any number of callers.
     created: bool
-    #: Whether this call gave it another instant.
-    moved: bool
+    #: Whether this call gave it another instant, or armed it again after it was cancelled.
+    rescheduled: bool
     #: How it stood when this call looked: "waiting" if the run is still to come.
     state: OnceState
     #: The instant at which it runs or ran (UTC).
     at: datetime
-
-    @property
-    def key(self) -> str:
-        """The key, which is the task's name."""
-        return self.task.name
+    #: The key, which is the task's name unless that has a suffix (see `onebeat.core.keys`).
+    key: str
 
 
 class OnceItem(MessageOptions, total=False):
@@ -73,8 +73,10 @@ def once(
     `args`, `kwargs`: what JSON can hold. `options`: those of `apply_async`, see `MessageOptions`. `for_`: a row of a
     model that is `linked`: deleting it deletes this task in the same commit. `tags`: words for `pause(Tag(...))`.
 
-    If the key is taken (it stays so after the run, until the row is pruned), `if_exists` decides: "keep" changes
-    nothing, "move" gives the task this instant if it has not run yet (`.moved` tells), "fail" raises `KeyTaken`.
+    A key means its bytes, on every database. If it is taken (it stays so after the run and after `cancel`, until the
+    row is pruned), `if_exists` decides: "keep" changes nothing, "reschedule" gives the task this instant if it has not
+    run yet and was not cancelled, "renew" does the same and arms a cancelled one again (`.rescheduled` says whether
+    either was done), "fail" raises `KeyTaken`. A call that finds a cancelled task and leaves it so is logged.
 
     It joins the caller's transaction: if that rolls back nothing is sent and the key is free. Losing a race is no
     error; inside your transaction the database's own retryable errors reach you. No `post_save` is sent. Raises
@@ -137,8 +139,8 @@ def cancel(key: str, why: str = "", *, by: object = None, using: str | None = No
 
 
 def _check(if_exists: str) -> None:
-    if if_exists not in ("keep", "move", "fail"):
-        raise InvalidArgument(f'if_exists: "keep", "move" or "fail" is needed, not {if_exists!r}')
+    if if_exists not in get_args(IfExists):
+        raise InvalidArgument(f'if_exists: "keep", "reschedule", "renew" or "fail" is needed, not {if_exists!r}')
 
 
 def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: str) -> list[Once]:
@@ -151,17 +153,15 @@ def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: 
             raise InvalidArgument(f"expires: {ends.isoformat()} is before the run of {one.key!r} at {when.isoformat()}")
         asked.setdefault(one.key, (one, when))
     made = once_rows.make(using, asked, now)
-    others = {
-        found.task.name: found for found in once_changes.look(using, [task for task, new in made.values() if not new])
-    }
-    answers, told = [], set[str]()
+    others = {one.task.pk: one for one in once_changes.look(using, [task for task, new in made.values() if not new])}
+    answers, new_keys = [], {key for key, (_, new) in made.items() if new}
     for one, when in zip(items, at, strict=True):
-        task, new = made[one.key]
-        if new and one.key not in told:
-            told.add(one.key)
-            answers.append(Once(task, True, False, "waiting", when))
+        task = made[one.key][0]
+        if one.key in new_keys:
+            new_keys.remove(one.key)
+            answers.append(Once(task, True, False, "waiting", when, one.key))
         else:
-            found = others.get(task.name) or once_changes.look(using, [task])[0]
+            found = others.get(task.pk) or once_changes.look(using, [task])[0]
             answers.append(_exists(using, one.key, found, when, if_exists, by, now))
     return answers
 
@@ -169,12 +169,13 @@ def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: 
 def _exists(using: str, key: str, found: Found, at: datetime, if_exists: IfExists, by: str, now: datetime) -> Once:
     if if_exists == "fail":
         raise KeyTaken(key, found.state)
-    if if_exists == "move":
-        held = once_changes.hold(using, found.task.pk) or found
-        if once_changes.move(using, held, at):
-            detail = f"from {held.at.isoformat()} to {at.isoformat()}"
-            records.record(using, "move", {held.task.pk: held.task.name}, by, "", detail, now)
-            held.task.refresh_from_db(using=using)
-            return Once(held.task, False, True, "waiting", at)
-        found = held
-    return Once(found.task, False, False, found.state, found.at)
+    if if_exists in ("reschedule", "renew"):
+        found = once_changes.hold(using, found.task.pk) or found
+        if once_changes.reschedule(using, found, at, renew=if_exists == "renew"):
+            detail = f"from {found.at.isoformat()} to {at.isoformat()}"
+            records.record(using, if_exists, {found.task.pk: key}, by, "", detail, now)
+            found.task.refresh_from_db(using=using)
+            return Once(found.task, False, True, "waiting", at, key)
+    if found.state == "cancelled":
+        logger.warning('once(%r) changes nothing: its run was cancelled; if_exists="renew" arms it again', key)
+    return Once(found.task, False, False, found.state, found.at, key)

@@ -1,4 +1,4 @@
-"""Move, cancel, and what became of a task that runs once.
+"""Reschedule, cancel, and what became of a task that runs once.
 
 The plan of the task is held meanwhile: a scheduler has claimed it before, and then it is too late, or leaves it alone
 until this transaction ends. What decides is read under these locks, so that an old snapshot does not matter.
@@ -40,7 +40,7 @@ OnceState = Literal[
 ]
 
 #: Of these the one run is still to come, or can be asked for anew.
-_OPEN = ("waiting", "skipped", "cancelled", "disabled", "quarantined")
+_OPEN = ("waiting", "skipped", "disabled", "quarantined")
 _CLOCKED, _TIME = COPIED.index("clocked"), COPIED.index("clocked_time")
 
 
@@ -68,19 +68,19 @@ def hold(using: str, key: int) -> Found | None:
 
 
 def key_of(using: str, name: str) -> int | None:
-    """The key of the task of this name; None if there is none."""
-    row = task_lookup.tasks(using).filter(name=name)
-    key = row.values_list("pk", flat=True).first()
-    if key is None and transactions.snapshot_may_hide_rows(using):
-        key = row.select_for_update().values_list("pk", flat=True).first()
-    return key
+    """The primary key of the task that has this key; None if there is none."""
+    found = task_lookup.find(using, name)
+    return None if found is None else found[0]
 
 
-def move(using: str, found: Found, at: datetime) -> bool:
-    """Give a held task another instant. Returns False if it has run, or had a verdict at that instant or after it, or
-    waits for it already."""
+def reschedule(using: str, found: Found, at: datetime, *, renew: bool) -> bool:
+    """Give a held task another instant; `renew`: also one that was cancelled.
+
+    Returns False if it has run, or was decided about at that instant or later, or waits for it already.
+    """
     decided = found.mark is not None and at <= found.mark
-    if found.state not in _OPEN or decided or (found.state == "waiting" and found.at == at):
+    possible = found.state in _OPEN or (renew and found.state == "cancelled")
+    if not possible or decided or (found.state == "waiting" and found.at == at):
         return False
     ((schedule, _),) = once_rows.clocked(using, [at]).values()
     # That it was taken back at this instant once is no verdict on the run that is asked for now.

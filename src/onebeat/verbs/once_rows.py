@@ -12,6 +12,7 @@ from typing import Any
 
 from django.db import OperationalError, connections
 
+from onebeat.core import keys
 from onebeat.core.message_request import MessageRequest
 from onebeat.db import bulk_rows, upserts
 from onebeat.models import ClockedSchedule, PeriodicTask, TaskOptions, change_hints
@@ -36,39 +37,49 @@ def make(using: str, asked: Asked, now: datetime) -> Made:
 
     `asked` gives what is wanted under each key, and its instant. Call it in a transaction. Sends no signal.
     """
-    done: Made = {one.name: (one, False) for one in _named(using, list(asked)) if one.name in asked}
+    done: Made = _there(using, list(asked))
+    names = {key: key for key in asked}
     for _ in range(_TRIES):
         absent = {key: asked[key] for key in sorted(asked) if key not in done}
         if not absent:
             return done
         # Everybody takes keys in this order, so that no two wait for each other in a circle.
-        lost = _insert(using, absent, done, now)
+        lost = _insert(using, absent, names, done, now)
         winners = {one.pk: one for one in _keyed(using, [pk for pk in lost.values() if pk is not None])}
-        done.update({key: (winners[pk], False) for key, pk in lost.items() if pk in winners})
+        for key, winner in ((key, winners[pk]) for key, pk in lost.items() if pk in winners):
+            if keys.has(winner.name, key):
+                done[key] = winner, False
+            else:  # the database takes another key's name for the same
+                names[key] = keys.suffixed(key)
         unnamed = [key for key, pk in lost.items() if pk is None]
-        done.update({one.name: (one, False) for one in _named(using, unnamed)})
+        done |= _there(using, unnamed)
     raise OperationalError(f"a task came and went {_TRIES} times while it was read: {next(iter(absent))}")
 
 
-def _insert(using: str, absent: Asked, done: Made, now: datetime) -> dict[str, Any]:
+def _insert(using: str, absent: Asked, names: Mapping[str, str], done: Made, now: datetime) -> dict[str, Any]:
     """Insert what is not there. What went in is added to `done`; of what did not the winner's key is returned, or None
     where the database does not tell."""
     clocks = clocked(using, {at for _, at in absent.values()})
-    tasks = [_task(one, clocks[at][0]) for one, at in absent.values()]
+    tasks = [_task(names[key], one, clocks[at][0]) for key, (one, at) in absent.items()]
     columns, values = bulk_rows.insertable(using, tasks)
-    keys = upserts.insert_or_find(using, PeriodicTask._meta.db_table, columns, values, "name", "id")
-    made = [task for task in tasks if keys.get(task.name, (None, False))[1]]
-    for task in made:
-        task.pk, task._state.adding, task._state.db = keys[task.name][0], False, using
-        done[task.name] = task, True
+    found = upserts.insert_or_find(using, PeriodicTask._meta.db_table, columns, values, "name", "id")
+    lost, made = {}, []
+    for key, task in zip(absent, tasks, strict=True):
+        pk, new = found.get(task.name, (None, False))
+        if new:
+            task.pk, task._state.adding, task._state.db = pk, False, using
+            made.append(task)
+            done[key] = task, True
+        else:
+            lost[key] = pk
     used = {task.clocked_id for task in made}
     # Nobody can have seen the schedules that this transaction has inserted for tasks that lost.
     spare = [key for key, new in clocks.values() if new and key not in used]
     ClockedSchedule._base_manager.using(using).filter(pk__in=spare)._raw_delete(using)
-    _insert_options(using, [(task.pk, absent[task.name][0]) for task in made])
+    _insert_options(using, [(done[key][0].pk, one) for key, (one, _) in absent.items() if key not in lost])
     task_states.insert_alike(using, _UNPLANNED, {task.pk: task.name for task in made}, now)
     change_hints.changed(using, "task", [task.pk for task in made])
-    return {task.name: keys.get(task.name, (None, False))[0] for task in tasks if task.name not in done}
+    return lost
 
 
 def clocked(using: str, instants: Iterable[datetime]) -> dict[datetime, tuple[int, bool]]:
@@ -83,8 +94,8 @@ def clocked(using: str, instants: Iterable[datetime]) -> dict[datetime, tuple[in
         if not new:
             return found
         # By their one column: making an object of each takes longer than inserting it.
-        keys = upserts.insert_or_find(using, table, column, [[value] for value in new.values()], field.column, "id")
-        found.update({at: keys[value] for at, value in new.items() if value in keys})
+        put = upserts.insert_or_find(using, table, column, [[value] for value in new.values()], field.column, "id")
+        found.update({at: put[value] for at, value in new.items() if value in put})
         found = {**_clocked(using, {time: at for time, at in wanted.items() if at not in found}), **found}
     raise OperationalError(f"a clocked schedule came and went {_TRIES} times while it was read")
 
@@ -97,24 +108,26 @@ def _clocked(using: str, wanted: Mapping[datetime, datetime]) -> dict[datetime, 
     return found
 
 
-def _named(using: str, names: Iterable[str]) -> list[PeriodicTask]:
-    return [one for part in bulk_rows.portions(names) for one in task_lookup.tasks(using).filter(name__in=part)]
+def _there(using: str, asked: Sequence[str]) -> Made:
+    """The tasks that have these keys, as far as they can be seen."""
+    rows = (row for part in bulk_rows.portions(asked) for row in task_lookup.of_keys(using, part))
+    return {key: (row, False) for key, row in task_lookup.by_key(rows, asked).items()}
 
 
-def _keyed(using: str, keys: Sequence[Any]) -> list[PeriodicTask]:
+def _keyed(using: str, pks: Sequence[Any]) -> list[PeriodicTask]:
     """Tasks whose keys MySQL has told. Those that a snapshot does not show are read with a lock, one by one: a locking
     read of many may scan, and wait for a row that somebody is inserting who waits for us."""
-    found = [one for part in bulk_rows.portions(keys) for one in task_lookup.tasks(using).filter(pk__in=part)]
-    hidden = set(keys) - {one.pk for one in found}
+    found = [one for part in bulk_rows.portions(pks) for one in task_lookup.tasks(using).filter(pk__in=part)]
+    hidden = set(pks) - {one.pk for one in found}
     return [*found, *(one for key in hidden for one in task_lookup.tasks(using).select_for_update().filter(pk=key))]
 
 
-def _task(one: MessageRequest, schedule: int) -> PeriodicTask:
+def _task(name: str, one: MessageRequest, schedule: int) -> PeriodicTask:
     columns = dict(one.columns)
     if (expires := columns.get("expires")) is not None:
         columns["expires"] = from_utc(expires)
     return PeriodicTask(
-        name=one.key, task=one.task, args=one.args, kwargs=one.kwargs, clocked_id=schedule, one_off=True, **columns
+        name=name, task=one.task, args=one.args, kwargs=one.kwargs, clocked_id=schedule, one_off=True, **columns
     )
 
 
