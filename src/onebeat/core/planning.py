@@ -7,7 +7,7 @@ nothing.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Protocol
 
 from onebeat.core import nominal_times
@@ -18,6 +18,9 @@ from onebeat.errors import Unschedulable
 
 #: The definition that a plan was made from: the values of the columns that `TaskState` copies.
 Copied = tuple[object, ...]
+
+#: How far behind the last complete look the claim's lower bound stays: time for a plan that commits late.
+LATE_COMMITS = timedelta(seconds=10)
 
 _ALWAYS = datetime.min.replace(tzinfo=UTC)
 
@@ -187,7 +190,8 @@ def planned(task: Task, state: State | None, changed: Changed, now: datetime, *,
         recurrence = task.check(anchor)
         if state is not None and same and not state.quarantine:
             after = waiting(after, task, recurrence, state.due_at, now)
-            overdue = state.wake_at and state.wake_at <= now and after.wake_at == now
+            # One that is further behind was committed after its time: the claim does not look that far back.
+            overdue = state.wake_at and now - LATE_COMMITS < state.wake_at <= now and after.wake_at == now
             return replace(after, wake_at=state.wake_at) if overdue else after
         return waiting(after, task, recurrence, _first(task, recurrence, state, changed, last_run), now)
     except Unschedulable as bad:

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 
 from onebeat import signals
 from onebeat.core import clock
+from onebeat.core.planning import LATE_COMMITS
 from onebeat.engine.assembly import Assembly
 from onebeat.engine.heartbeat import Heartbeat
 from onebeat.engine.housekeeping import Housekeeping
@@ -18,8 +19,6 @@ from onebeat.store.poll import Snapshot
 
 logger = logging.getLogger("onebeat")
 
-#: How far behind the last complete look the claim's lower bound stays: time for a plan that commits late.
-_LATE_COMMITS = timedelta(seconds=10)
 #: How often the claim looks without a lower bound.
 _FULL_LOOK = timedelta(seconds=60)
 #: A tick takes no new batch after this long and says that it wants to go on: whoever runs it stays responsive.
@@ -134,7 +133,7 @@ class Engine:
         full = self._last_full_look is None or now - self._last_full_look > _FULL_LOOK
         if not (busy or full):
             self.heartbeat.lag = timedelta(0)
-            self._wake_lower_bound = now - _LATE_COMMITS
+            self._wake_lower_bound = now - LATE_COMMITS
             return more_lost, now
         while True:
             if self.parts.stopping() or not self.parts.dispatcher.ready():
@@ -147,7 +146,7 @@ class Engine:
                 self._last_recovery = None
                 return False, now
             if not batch.more:
-                self._wake_lower_bound = now - _LATE_COMMITS
+                self._wake_lower_bound = now - LATE_COMMITS
                 self._last_full_look = snapshot.now if full else self._last_full_look
                 return more_lost, now
             if clock.monotonic() > deadline:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from functools import cache
 from operator import attrgetter
@@ -11,7 +11,6 @@ from typing import Any
 from django.db import connections
 from django.db.models import F, QuerySet
 
-from onebeat.core.identity import new_task_uid
 from onebeat.core.planning import State
 from onebeat.db import upserts, utc_columns
 from onebeat.db.index_hints import along_index
@@ -115,21 +114,17 @@ def delete(using: str, ids: Iterable[int]) -> None:
     TaskState.objects.using(using).filter(pk__in=list(ids)).delete()
 
 
-def insert(using: str, states: Sequence[State]) -> None:
-    """Add states; one that another scheduler has just added wins."""
+def insert(using: str, states: Sequence[State]) -> list[int]:
+    """Add states; one that another scheduler has just added, or that an earlier task has left behind, wins.
+
+    Returns the tasks whose state may not be the given one. MySQL does not say which went in.
+    """
     names = ["task_id", "version", *_IDENTITY, *_OWN, *COPIED]
     rows = [[one.task, one.version, one.uid, one.task_name, *_values(using, one)] for one in states]
-    upserts.insert_or_lose(using, TABLE, {name: _TYPES[name] for name in names}, rows, ["task_id"])
-
-
-def insert_alike(using: str, copied: tuple[Any, ...], tasks: Mapping[int, str], anchor: datetime) -> None:
-    """Add a state that waits for nothing to each of these tasks, by key and name, planned from the definition
-    `copied`.
-    """
-    columns = {name: _TYPES[name] for name in ("task_id", "version", *_IDENTITY, *_OWN, *COPIED)}
-    values = _values(using, State(0, 0, 0, "", None, None, anchor, None, "", None, None, copied, True, None))
-    rows = [[task, 0, new_task_uid(), name, *values] for task, name in tasks.items()]
-    upserts.insert_or_lose(using, TABLE, columns, rows, ["task_id"])
+    types = {name: _TYPES[name] for name in names}
+    put = upserts.insert_or_lose(using, TABLE, types, rows, ["task_id"], returning=["task_id"])
+    known = {task for (task,) in put or ()}
+    return [one.task for one in states if one.task not in known]
 
 
 def write(using: str, states: Sequence[State], *, plan: bool) -> None:

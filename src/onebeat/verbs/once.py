@@ -11,11 +11,11 @@ from typing import Any, Literal, Required, Unpack, get_args
 from django.db import models
 
 from onebeat.core.message_request import CeleryTask, MessageOptions, MessageRequest, message_request
-from onebeat.db import database_clock
+from onebeat.db import database_clock, transactions
 from onebeat.errors import InvalidArgument, KeyTaken, NotJSON
 from onebeat.models import PeriodicTask
 from onebeat.verbs import once_changes, once_rows, records
-from onebeat.verbs.base import do, instant, who_is
+from onebeat.verbs.base import alias_of, do, instant, who_is
 from onebeat.verbs.links import link_to
 from onebeat.verbs.once_changes import Found, OnceState
 
@@ -84,7 +84,8 @@ def once(
     """
     _check(if_exists)
     one = message_request(key, at, task, args, kwargs, options, tags=tags, link=link_to(for_))
-    return do(using, lambda alias: _once(alias, [one], if_exists, who_is(by))[0])
+    hint = transactions.in_transaction(alias_of(using))
+    return do(using, lambda alias: _once(alias, [one], if_exists, who_is(by), hint)[0])
 
 
 def once_many(
@@ -113,7 +114,8 @@ def once_many(
             raise NotJSON(f"items[{number}]: {error.path}", error.why) from error
         except InvalidArgument as error:
             raise type(error)(f"items[{number}]: {error}") from error
-    return do(using, lambda alias: _once(alias, found, if_exists, who_is(by)))
+    hint = transactions.in_transaction(alias_of(using))
+    return do(using, lambda alias: _once(alias, found, if_exists, who_is(by), hint))
 
 
 def cancel(key: str, why: str = "", *, by: object = None, using: str | None = None) -> bool:
@@ -143,7 +145,7 @@ def _check(if_exists: str) -> None:
         raise InvalidArgument(f'if_exists: "keep", "reschedule", "renew" or "fail" is needed, not {if_exists!r}')
 
 
-def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: str) -> list[Once]:
+def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: str, hint: bool) -> list[Once]:
     now = database_clock.now(using)
     at = [instant("at", one.at, now) for one in items]
     asked: dict[str, tuple[MessageRequest, datetime]] = {}
@@ -152,7 +154,7 @@ def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: 
         if ends is not None and ends < when:
             raise InvalidArgument(f"expires: {ends.isoformat()} is before the run of {one.key!r} at {when.isoformat()}")
         asked.setdefault(one.key, (one, when))
-    made = once_rows.make(using, asked, now)
+    made = once_rows.make(using, asked, now, hint=hint)
     others = {one.task.pk: one for one in once_changes.look(using, [task for task, new in made.values() if not new])}
     answers, new_keys = [], {key for key, (_, new) in made.items() if new}
     for one, when in zip(items, at, strict=True):

@@ -1,7 +1,8 @@
 """Tasks that run once under a key, which is the task's name: many callers want one, and one row is made.
 
-A task gets its plan, still empty, in the same transaction: whoever moves or cancels it later holds that plan, and a
-scheduler that claims it holds it too, so that one of the two comes first (see `onebeat.verbs.once_changes`).
+A task gets its plan in the same transaction, since its time is known: whoever reschedules or cancels it later holds
+that plan, and a scheduler that claims it holds it too, so that one of the two comes first (see
+`onebeat.verbs.once_changes`).
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 from django.db import OperationalError, connections
 
 from onebeat.core import keys
+from onebeat.core.identity import new_task_uid
 from onebeat.core.message_request import MessageRequest
+from onebeat.core.planning import State
 from onebeat.db import bulk_rows, upserts
 from onebeat.models import ClockedSchedule, PeriodicTask, TaskOptions, change_hints
-from onebeat.models.instants import from_utc
+from onebeat.models.instants import from_utc, to_utc
 from onebeat.queries import task_lookup
 from onebeat.store import task_states
 from onebeat.store.definitions import COPIED
@@ -25,17 +28,15 @@ ORIGIN = "once"
 #: How often a row may vanish between losing to it and reading it before somebody is told.
 _TRIES = 20
 
-#: A plan that no definition matches: the scheduler that reads the hint makes the real one.
-_UNPLANNED = tuple({"enabled": False, "one_off": True, "rule": ""}.get(name) for name in COPIED)
-
 Asked = Mapping[str, tuple[MessageRequest, datetime]]
 Made = dict[str, tuple[PeriodicTask, bool]]
 
 
-def make(using: str, asked: Asked, now: datetime) -> Made:
+def make(using: str, asked: Asked, now: datetime, *, hint: bool) -> Made:
     """The task of each key, and whether it was made here: True for one of any number of callers.
 
-    `asked` gives what is wanted under each key, and its instant. Call it in a transaction. Sends no signal.
+    `asked` gives what each key asks for, and its instant. `hint`: the transaction may end after the plan's time has
+    come; a scheduler is to look at the plan when it does. Call it in a transaction. Sends no signal.
     """
     done: Made = _there(using, list(asked))
     names = {key: key for key in asked}
@@ -44,7 +45,7 @@ def make(using: str, asked: Asked, now: datetime) -> Made:
         if not absent:
             return done
         # Everybody takes keys in this order, so that no two wait for each other in a circle.
-        lost = _insert(using, absent, names, done, now)
+        lost = _insert(using, absent, names, done, now, hint)
         winners = {one.pk: one for one in _keyed(using, [pk for pk in lost.values() if pk is not None])}
         for key, winner in ((key, winners[pk]) for key, pk in lost.items() if pk in winners):
             if keys.has(winner.name, key):
@@ -56,7 +57,9 @@ def make(using: str, asked: Asked, now: datetime) -> Made:
     raise OperationalError(f"a task came and went {_TRIES} times while it was read: {next(iter(absent))}")
 
 
-def _insert(using: str, absent: Asked, names: Mapping[str, str], done: Made, now: datetime) -> dict[str, Any]:
+def _insert(
+    using: str, absent: Asked, names: Mapping[str, str], done: Made, now: datetime, hint: bool
+) -> dict[str, Any]:
     """Insert what is not there. What went in is added to `done`; of what did not the winner's key is returned, or None
     where the database does not tell."""
     clocks = clocked(using, {at for _, at in absent.values()})
@@ -77,9 +80,33 @@ def _insert(using: str, absent: Asked, names: Mapping[str, str], done: Made, now
     spare = [key for key, new in clocks.values() if new and key not in used]
     ClockedSchedule._base_manager.using(using).filter(pk__in=spare)._raw_delete(using)
     _insert_options(using, [(done[key][0].pk, one) for key, (one, _) in absent.items() if key not in lost])
-    task_states.insert_alike(using, _UNPLANNED, {task.pk: task.name for task in made}, now)
-    change_hints.changed(using, "task", [task.pk for task in made])
+    plans = [_plan(done[key][0], at, now) for key, (_, at) in absent.items() if key not in lost]
+    unsure = task_states.insert(using, plans)
+    change_hints.changed(using, "task", [task.pk for task in made] if hint else unsure)
     return lost
+
+
+def _plan(task: PeriodicTask, at: datetime, now: datetime) -> State:
+    """The plan that a scheduler would make of a new task: it need not look at it."""
+    due_at = to_utc(from_utc(at))  # as the column gives it back
+    columns = {"enabled": True, "one_off": True, "clocked": task.clocked_id, "rule": ""}
+    copied = {**columns, "clocked_time": from_utc(at), "expires": task.expires}
+    return State(
+        task=task.pk,
+        version=0,
+        uid=new_task_uid(),
+        task_name=task.name,
+        due_at=due_at,
+        wake_at=max(due_at, now),
+        anchor=now,
+        water_mark=None,
+        quarantine="",
+        definition_since=now,
+        open_occurrence=None,
+        copied=tuple(copied.get(name) for name in COPIED),
+        one_off=True,
+        clocked_time=due_at,
+    )
 
 
 def clocked(using: str, instants: Iterable[datetime]) -> dict[datetime, tuple[int, bool]]:
