@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import pytest
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 import onebeat
 from onebeat.errors import InvalidArgument, KeyTaken, UnknownTask
 from onebeat.models import Action, PeriodicTask, TaskOptions
 from tests.engine.kit import Bench, every, task
+from tests.project.tasks import add
 
 
 def actions() -> list[tuple[str, str, str, str]]:
@@ -62,3 +64,10 @@ def test_a_rollback_leaves_nothing(bench: Bench) -> None:
         transaction.set_rollback(True)
     assert actions() == []
     assert list(PeriodicTask.objects.values_list("name", "enabled")) == [("a", True)]
+
+
+def test_a_name_that_is_too_long_is_named_and_a_task_object_stands_for_its_name(bench: Bench) -> None:
+    with pytest.raises(ValidationError, match="name has 201 characters; at most 200 are possible"):
+        task("x" * 201, interval=every(10))
+    made = PeriodicTask.objects.create(name="f", task=add, interval=every(10))
+    assert PeriodicTask.objects.get(pk=made.pk).task == "tests.project.tasks.add"

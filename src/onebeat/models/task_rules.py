@@ -106,6 +106,14 @@ def check_task(task: TaskRow, touched: Collection[str] | None = None) -> None:
                     check_headers(task.headers, None if task._state.adding else _stored_headers(task))
             except ValidationError as error:
                 errors[name] = error
+    for name in ("name", "task"):
+        value = getattr(task, name)
+        if name == "task" and callable(value) and isinstance(getattr(value, "name", None), str):
+            value = value.name  # a Celery task in place of its name
+            setattr(task, name, value)
+        longest = task._meta.get_field(name).max_length
+        if asked(name) and isinstance(value, str) and longest is not None and len(value) > longest:
+            errors[name] = f"{name} has {len(value)} characters; at most {longest} are possible."
     if asked(*SCHEDULES, "one_off"):
         errors.update(task.schedule_errors())
     if asked("expires", "expire_seconds") and task.expires is not None and task.expire_seconds is not None:
