@@ -25,9 +25,9 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 CONTRACT_ROWS = 16
 MODULES_IN_A_PACKAGE = 22
 LINES_IN_A_FILE = 400
-LINES = 23_050
-OPEN_TYPES = 730
-GIVEN_UP = 393
+LINES = 25_600
+OPEN_TYPES = 510
+GIVEN_UP = 225
 TERMS = 40
 
 #: Where Celery and its libraries may be imported.
