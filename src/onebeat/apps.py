@@ -47,6 +47,12 @@ class OnebeatConfig(AppConfig):
         name = getattr(settings, f"{settings_prefix()}_TIMEZONE", None)
         return name if isinstance(name, str) else None
 
+    def cron_starting_deadline(self) -> float | None:
+        """The Celery app's `beat_cron_starting_deadline` in seconds; None if it is not set."""
+        from onebeat.dispatch.celery import beat_settings
+
+        return beat_settings.cron_starting_deadline()
+
     def ready(self) -> None:
         """Register the system checks, the look at the tables before a `migrate` that adopts them, the sync of what
         code declares after it, and what a worker tells of its tasks.
@@ -72,6 +78,8 @@ class OnebeatConfig(AppConfig):
         register(checks.check_declarations)
         register(checks.check_old_distribution)
         register(checks.check_sqlite)
+        register(checks.check_celery_settings)
         register(checks.check_skip_locked, Tags.database)
+        register(checks.check_autocommit, Tags.database)
         register(checks.check_overlap, Tags.database)
         register(checks.check_other_beat, Tags.database)

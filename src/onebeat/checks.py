@@ -12,6 +12,7 @@ from django.db import DatabaseError, connections, router
 from onebeat import conf
 from onebeat.db import database_clock, schema, transactions
 from onebeat.declare import registry, sources
+from onebeat.dispatch.celery import beat_settings
 from onebeat.models import TaskOptions, TaskState
 from onebeat.store import other_beat
 from onebeat.takeover.alias import installed
@@ -113,6 +114,31 @@ def check_other_beat(databases: Any = None, **kwargs: Any) -> list[CheckMessage]
                 )
             )
     return found
+
+
+def check_autocommit(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:
+    """Nothing of a scheduler's work would be committed without autocommit."""
+    return [
+        Error(
+            f"database {alias!r} has AUTOCOMMIT = False; a scheduler refuses to start on it",
+            hint="Leave AUTOCOMMIT at True, Django's default, in the database's settings.",
+            id="onebeat.E005",
+        )
+        for alias in databases or ()
+        if not transactions.autocommits(alias)
+    ]
+
+
+def check_celery_settings(**kwargs: Any) -> list[CheckMessage]:
+    """Settings of Celery's about periodic tasks that somebody has changed and that have no effect under onebeat."""
+    return [
+        Warning(
+            f"the Celery setting {name} has no effect under onebeat: {beat_settings.WITHOUT_EFFECT[name]}",
+            hint="Remove it, or silence this line.",
+            id="onebeat.W004",
+        )
+        for name in beat_settings.changed(beat_settings.WITHOUT_EFFECT)
+    ]
 
 
 def check_skip_locked(databases: Any = None, **kwargs: Any) -> list[CheckMessage]:

@@ -97,7 +97,7 @@ def test_the_statements_of_a_claim_are_made_once(bench: Bench) -> None:
     bench.work(5)
     bench.engine.run_counts.write()
     names = reads.made(connection)
-    assert {"namespace", "pause", "definitions", "run state", "finished"} <= names
+    assert {"namespace", "pause", "definitions", "run state", "finished"} <= names.keys()
     assert any(name.startswith("due ") for name in names)
 
 

@@ -107,10 +107,10 @@ def test_what_is_in_danger_with_a_person_s_change_is_seen_too(code: Code) -> Non
 
 
 def test_an_entry_that_is_refused_is_danger_and_the_others_are_written(code: Code) -> None:
-    bad = {"task": "declared.takes", "schedule": timedelta(hours=1), "options": {"countdown": 3}}
+    bad = {"task": "declared.takes", "schedule": timedelta(hours=1), "args": [1], "nonsense": 3}
     code(one("t", Every(hours=1)), settings={"bad": bad}, apply=False)
     status, _, errors = run()
-    assert status == 3 and errors.startswith("! bad: options.countdown: ")
+    assert status == 3 and errors.startswith("! bad: nonsense: ")
     assert PeriodicTask.objects.get().name == "t"
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import TypeVar
 
+from django.core.exceptions import ImproperlyConfigured
 from django.db import DatabaseError, OperationalError, connections, transaction
 
 from onebeat.core import clock
@@ -24,6 +25,21 @@ _RETRYABLE_STATES = {"40001", "40P01", "55P03"}
 
 #: The same of MySQL: deadlock, lock wait timeout, record changed since last read (MariaDB, innodb_snapshot_isolation).
 _RETRYABLE_NUMBERS = {1213, 1205, 1020}
+
+
+def require_autocommit(using: str) -> None:
+    """Raise `ImproperlyConfigured` for a database with `AUTOCOMMIT = False`: no step of a scheduler would be committed
+    when it ends, so nothing of it would hold.
+    """
+    if not autocommits(using):
+        raise ImproperlyConfigured(
+            f"database {using!r}: onebeat's schedulers need AUTOCOMMIT = True, Django's default; it is set to False"
+        )
+
+
+def autocommits(using: str) -> bool:
+    """Whether the settings let Django commit each statement outside a transaction."""
+    return bool(connections[using].settings_dict["AUTOCOMMIT"])
 
 
 def in_transaction(using: str) -> bool:

@@ -32,7 +32,11 @@ def settle_in() -> None:
 
 
 def new_loop(dispatcher: Dispatcher, using: str, beside: Callable[[], None]) -> Loop:
-    """A scheduler for the database `using` under the project's settings, put together. `beside`: as for `Loop`."""
+    """A scheduler for the database `using` under the project's settings, put together. `beside`: as for `Loop`.
+
+    Raises `ImproperlyConfigured` for a database without autocommit.
+    """
+    transactions.require_autocommit(using)
     stop = Stop()
     dispatcher.stopping = stop.requested
     engine = Engine(Assembly(dispatcher, current(), using, stopping=stop.requested))

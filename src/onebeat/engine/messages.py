@@ -18,7 +18,7 @@ def message(claimed: Claimed, now: datetime) -> Message:
     to it later must not run it. A last time that is only late keeps its run, and carries no end that has passed.
     """
     task = claimed.task
-    args, kwargs, headers = task.own_arguments()
+    args, kwargs, headers = task.arguments()
     options: dict[str, Any] = {
         "queue": task.queue,
         "exchange": task.exchange,

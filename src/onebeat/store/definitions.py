@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from operator import attrgetter
-from typing import Any
+from typing import Any, NamedTuple
 
+from django.apps import apps
 from django.db import DataError
 from django.db.models import CharField, ExpressionWrapper, F, QuerySet
 
 from onebeat.core.catchup import DEFAULT, Policy
 from onebeat.core.recurrence import Recurrence, rule_of
 from onebeat.db.reads import among, array, prepared
+from onebeat.db.schema import LABEL
 from onebeat.db.utc_columns import from_column
 from onebeat.errors import InvalidSchedule, Unschedulable
 from onebeat.models import PeriodicTask
@@ -23,26 +25,49 @@ from onebeat.models.celery_readings import CeleryReading, readings
 from onebeat.models.instants import from_their_run, to_utc
 from onebeat.models.options import policy
 
-_FIELDS: tuple[Any, ...] = (
+#: What is read: the task with its schedule, the fields of its crontab, its options; then when the row was saved last.
+_TASK: tuple[str, ...] = (
     *("id", "name", "task", "args", "kwargs", "headers", "queue", "exchange", "routing_key", "priority"),
     *("expires", "expire_seconds", "one_off", "start_time", "enabled", "last_run_at", "total_run_count"),
     *("interval_id", "crontab_id", "solar_id", "clocked_id"),
     *("interval__every", "interval__period", "clocked__clocked_time"),
     *("solar__event", "solar__latitude", "solar__longitude"),
+)
+_CRON: tuple[Any, ...] = (
     *("crontab__minute", "crontab__hour", "crontab__day_of_month"),
     *("crontab__month_of_year", "crontab__day_of_week"),
     ExpressionWrapper(F("crontab__timezone"), CharField()),  # the name as it is written, which the sweep compares
-    *(
-        "onebeat_options__task_id",
-        "onebeat_options__missed",
-        "onebeat_options__grace_seconds",
-        "onebeat_options__jitter_seconds",
-    ),
-    *("onebeat_options__overlap", "onebeat_options__overlap_limit_seconds"),
-    *("onebeat_options__paused", "onebeat_options__paused_until"),
-    *("onebeat_options__paused_by", "onebeat_options__paused_why"),
-    *("onebeat_options__extra", "date_changed"),
 )
+
+
+class _Options(NamedTuple):
+    """A task's row of options; every value is None where it has none."""
+
+    task_id: int | None
+    missed: str
+    grace_seconds: int | None
+    jitter_seconds: int
+    overlap: str
+    overlap_limit_seconds: int
+    paused: bool
+    paused_until: datetime | None
+    paused_by: str
+    paused_why: str
+    extra: str
+
+    def policy(self) -> Policy:
+        """What the options say; the defaults where there are none."""
+        if self.task_id is None:
+            return DEFAULT
+        return policy(
+            self.missed, self.grace_seconds, self.jitter_seconds, self.overlap, self.overlap_limit_seconds,
+            self.paused, from_column(self.paused_until),
+        )  # fmt: skip
+
+
+_FIELDS: tuple[Any, ...] = (*_TASK, *_CRON, *(f"onebeat_options__{name}" for name in _Options._fields), "date_changed")
+_CRON_AT = len(_TASK)
+_OPTIONS_AT = _CRON_AT + len(_CRON)
 
 #: The values that a plan depends on, in the order of `TaskState`'s columns of the same names.
 COPIED = (
@@ -58,7 +83,8 @@ AS_CELERY = " celery"
 UNREADABLE = (DataError, ValueError, TypeError, ArithmeticError)
 #: A number of seconds beyond this is no waiting time, and a date moved by it may be none either.
 _LONGEST = timedelta(days=366_000)
-_SHOWN = 60
+#: What a value that is no list or no object is called. Its text is not shown: arguments may be secret.
+_KINDS: dict[type, str] = {list: "a list", dict: "an object"}
 _EMPTY = ("[]", "{}")
 
 
@@ -109,8 +135,6 @@ class Definition:
     paused_why: str = ""
     #: What Celery made of the crontab row, where that is not what it says.
     reading: CeleryReading | None = None
-    #: What `check` has decoded, for the first message of this task.
-    _decoded: list[Arguments] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def rule(self) -> str:
@@ -190,10 +214,6 @@ class Definition:
             _decoded("headers", self.headers, dict),
         )
 
-    def own_arguments(self) -> Arguments:
-        """The same for a message: its own at each call, since whoever listens to its publishing may change them."""
-        return self._decoded.pop() if self._decoded else self.arguments()
-
     def more_options(self) -> dict[str, Any]:
         """`extra` decoded. Raises `Unschedulable`."""
         found: dict[str, Any] = _decoded("extra", self.extra, dict)
@@ -203,7 +223,7 @@ class Definition:
         """The task's recurrence if the task could be sent; raises `Unschedulable` otherwise."""
         if self.broken:
             raise Unschedulable(self.broken)
-        self._decoded[:] = [self.arguments()]
+        self.arguments()
         self.more_options()
         if self.clocked is not None and not self.one_off:
             raise Unschedulable("one_off: a clocked task runs once; set one_off")
@@ -223,7 +243,8 @@ def _decoded(name: str, text: str, kind: type) -> Any:
     except (ValueError, TypeError, RecursionError) as error:
         raise Unschedulable(f"{name}: not JSON ({error})") from error
     if not isinstance(value, kind):
-        raise Unschedulable(f"{name}: must be a JSON {'list' if kind is list else 'object'}, not {text[:_SHOWN]!r}")
+        found = _KINDS.get(type(value), "a single value")
+        raise Unschedulable(f"{name}: must be a JSON {'list' if kind is list else 'object'}, not {found}")
     return value
 
 
@@ -239,7 +260,8 @@ def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
 
     try:
         read = prepared(using, "definitions", [array(keys)], lambda: rows().values_list(*_FIELDS))
-        found = {row[0]: _definition(row) for row in read}
+        deadline = _deadline()
+        found = {row[0]: _definition(row, deadline) for row in read}
         return _with_readings(using, found)
     except UNREADABLE:
         found = {}
@@ -247,10 +269,17 @@ def fetch(using: str, ids: Iterable[int]) -> dict[int, Definition]:
         try:
             row = rows().filter(pk=key).values_list(*_FIELDS).first()
             if row is not None:
-                found[key] = _definition(row)
+                found[key] = _definition(row, _deadline())
         except UNREADABLE as error:
             found[key] = _broken(key, name, f"the row cannot be read: {error}")
     return _with_readings(using, found)
+
+
+def _deadline() -> timedelta | None:
+    """Celery's `beat_cron_starting_deadline`."""
+    config: Any = apps.get_app_config(LABEL)
+    seconds = config.cron_starting_deadline()
+    return None if seconds is None else timedelta(seconds=seconds)
 
 
 def _with_readings(using: str, found: dict[int, Definition]) -> dict[int, Definition]:
@@ -262,12 +291,19 @@ def _with_readings(using: str, found: dict[int, Definition]) -> dict[int, Defini
     return found
 
 
-def _definition(row: Sequence[Any]) -> Definition:
-    """Raises one of `UNREADABLE` for values that the engine could not go on with."""
-    option = row[33:43]
-    chosen = DEFAULT if option[0] is None else policy(*[*option[1:7], from_column(option[7])])
-    noted = {} if option[0] is None else {"paused_by": option[8], "paused_why": option[9]}
-    one = Definition(*row[:27], row[27:33], chosen, row[43] or "{}", row[44], **noted)  # type: ignore[call-arg]
+def _definition(row: Sequence[Any], deadline: timedelta | None) -> Definition:
+    """`deadline`: the grace of a crontab task that has none of its own.
+
+    Raises one of `UNREADABLE` for values that the engine could not go on with.
+    """
+    *values, date_changed = row
+    options = _Options(*values[_OPTIONS_AT:])
+    chosen, cron = options.policy(), tuple(values[_CRON_AT:_OPTIONS_AT])
+    one = Definition(*values[:_CRON_AT], cron, chosen, options.extra or "{}", date_changed)  # type: ignore[call-arg]
+    if options.task_id is not None:
+        one = replace(one, paused_by=options.paused_by, paused_why=options.paused_why)
+    if deadline is not None and chosen.grace is None and one.crontab is not None:
+        one = replace(one, policy=replace(chosen, grace=deadline))
     one.copied()
     for value in (one.expires, one.start_time, one.last_run_at, one.clocked_time, one.date_changed):
         if value is not None:

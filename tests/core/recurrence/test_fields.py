@@ -199,3 +199,10 @@ def test_any_text_is_an_error_or_a_rule_whose_canonical_text_reads_as_itself(fie
     assert first.starred == (
         text.strip(" \t").startswith("*") or (first.text == "*" and field not in ("minute", "hour"))
     )
+
+
+@pytest.mark.parametrize("text", ["L-3", "LW", "15W", "L/2", "1-L"])
+def test_other_programs_ways_with_l_are_refused_in_words_that_offer_nothing_that_is_refused(text: str) -> None:
+    with pytest.raises(InvalidSchedule) as refused:
+        canonical_field("day_of_month", text)
+    assert "L-" not in str(refused.value).replace(repr(text), "")

@@ -60,6 +60,11 @@ KINDS = {
         ),
     )
 }
+#: What is said where `L` is written in a way that only other programs know. No day has an L in its name.
+_ABOUT_L = {
+    "day_of_month": "L is the last day and stands alone or in a list; no number, range, step or W goes with it",
+    "day_of_week": "the last weekday of its kind is written with #, for example fri#L",
+}
 DATE_FIELDS = ("day_of_month", "month_of_year", "day_of_week")
 
 
@@ -162,6 +167,8 @@ def _read_part(kind: Kind, token: str, whole: str) -> Field:
         return Field("L", 0, last=True)
     if kind.name == "day_of_week" and "#" in token:
         return _read_nth(kind, token)
+    if kind.name in _ABOUT_L and "L" in token.upper():
+        raise InvalidSchedule(kind.name, token, _ABOUT_L[kind.name])
     body, slash, step_text = token.partition("/")
     step = _digits(step_text) if slash else 1
     if not step:
