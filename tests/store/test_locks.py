@@ -17,7 +17,7 @@ from onebeat.core import clock
 from onebeat.db import transactions
 from onebeat.models import PeriodicTask, PeriodicTasks, TaskState
 from onebeat.models.instants import from_utc
-from onebeat.store import claims
+from onebeat.store import claims, plans
 from onebeat.store import occurrences as rows
 from onebeat.store.claims import Terms
 from tests.engine.kit import Bench, Died, another_session, at, clocked, due, every, ledger, sql, task
@@ -217,3 +217,18 @@ def test_the_engine_holds_no_lock_while_it_publishes(bench: Bench) -> None:
     assert bench.sent == [("t", 10)]
     assert len(seen) == 1
     assert TaskState.objects.count() == PeriodicTask.objects.count() == 1
+
+
+def test_hints_of_tasks_that_somebody_holds_keep_no_other_hint_from_being_read(bench: Bench) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    held = [task(f"held {number}") for number in range(3)]
+    bench.tick()
+    for one in held:
+        PeriodicTask.objects.filter(pk=one.pk).update(interval=every(30))
+    other = task("other")
+    with another_session() as cursor:
+        cursor.execute("SELECT task_id FROM onebeat_taskstate FOR UPDATE")
+        assert plans.consume("default", 2) == 1, "the hint behind those that are held"
+    assert TaskState.objects.filter(pk=other.pk).exists()
+    assert plans.consume("default", 10) == 3

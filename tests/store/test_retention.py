@@ -10,11 +10,24 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.test import override_settings
 
+import onebeat
 from onebeat.conf import Settings
 from onebeat.core import clock
 from onebeat.db import database_clock
 from onebeat.engine.housekeeping import Housekeeping
-from onebeat.models import Beat, ClockedSchedule, Lease, Occurrence, Outage, PeriodicTask, TaskState
+from onebeat.models import (
+    Action,
+    Beat,
+    CeleryReading,
+    ClockedSchedule,
+    Declared,
+    Lease,
+    Occurrence,
+    Outage,
+    PeriodicTask,
+    TaskOptions,
+    TaskState,
+)
 from onebeat.store import global_pause, leases, occurrences, retention
 from tests.engine.kit import START, Bench, at, clocked, every, options, task, why
 from tests.engine.kit import ledger as records
@@ -241,3 +254,36 @@ def test_health_says_whether_it_is_the_broker(bench: Bench) -> None:
     with pytest.raises(CommandError, match="the broker does not answer") as error:
         call_command("onebeat", "health", stdout=StringIO())
     assert error.value.returncode == 1
+
+
+def test_a_follow_up_that_was_cancelled_before_its_time_goes_with_all_that_belongs_to_it(bench: Bench) -> None:
+    onebeat.once("soon", at=at(60), task="t", tags=["x"])
+    onebeat.once("far", at=at(1000 * DAY), task="t")
+    onebeat.once("waits", at=at(1000 * DAY), task="t")
+    bench.work(1)
+    assert onebeat.cancel("soon") and onebeat.cancel("far")
+    bench.work(2)
+    assert prune_all()["tasks"] == 0, "the key stays taken for a while"
+    clock.move(at(8 * DAY))
+    assert prune_all()["tasks"] == 2
+    assert set(PeriodicTask.objects.values_list("name", flat=True)) == {"waits"}
+    assert set(TaskState.objects.values_list("task_name", flat=True)) == {"waits"}
+    assert TaskOptions.objects.count() == 1
+
+
+def test_every_other_table_has_a_bound_too(bench: Bench) -> None:
+    one = task("goes")
+    onebeat.pause("goes")
+    Declared.objects.create(name="goes", task=one.pk, source="schedules", removed_at=at(1))
+    CeleryReading.objects.create(crontab=10**6, text="x", why="gone")
+    Outage.objects.create(kind="down", began_at=at(0), ended_at=at(1))
+    PeriodicTask.objects.filter(pk=one.pk).delete()
+    clock.move(at(31 * DAY))
+    sums = prune_all()
+    assert {name: sums[name] for name in ("outages", "actions", "declarations", "readings")} == {
+        "outages": 1,
+        "actions": 1,
+        "declarations": 1,
+        "readings": 1,
+    }
+    assert not Action.objects.exists()

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+import pytest
+from django.db import connection
+
 from onebeat.core.recurrence import tzdata_version
 from onebeat.models import CrontabSchedule, Fact, PeriodicTask, TaskState
 from onebeat.store.zone_data import ZoneData
-from tests.engine.kit import Bench, at, every, seconds, task
+from tests.engine.kit import Bench, another_session, at, every, seconds, task
 
 HOUR = timedelta(hours=1)
 
@@ -67,3 +70,37 @@ def test_what_is_due_already_and_what_is_disabled_stay(bench: Bench) -> None:
     started.step()
     started.step()
     assert (due(late), due(off)) == (-30, None)
+
+
+def test_a_host_with_older_data_plans_nothing_again(bench: Bench) -> None:
+    one = daily("t")
+    bench.tick()
+    as_if_planned_with_other_data(one)
+    before = due(one)
+    Fact.objects.filter(pk="tzdata").update(value="2999z")
+    started = ZoneData("default", 100)
+    started.step()
+    started.step()
+    assert due(one) == before
+    assert Fact.objects.get(pk="tzdata").value == "2999z"
+
+
+def test_what_is_held_at_that_moment_is_planned_later(bench: Bench) -> None:
+    if connection.vendor == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    tasks = [daily(f"t{number}") for number in range(3)]
+    bench.tick()
+    right = due(tasks[0])
+    for one in tasks:
+        as_if_planned_with_other_data(one)
+    Fact.objects.filter(pk="tzdata").update(value="2001a")
+    started = ZoneData("default", 100)
+    with another_session() as cursor:
+        cursor.execute("SELECT 1 FROM onebeat_taskstate WHERE task_id = %s FOR UPDATE", [tasks[1].pk])
+        started.step()
+        started.step()
+        assert due(tasks[1]) != right and due(tasks[0]) == right
+        assert Fact.objects.get(pk="tzdata").value == "2001a"
+    started.step()
+    assert [due(one) for one in tasks] == [right] * 3
+    assert Fact.objects.get(pk="tzdata").value == tzdata_version()

@@ -29,17 +29,29 @@ logger = logging.getLogger("onebeat")
 def consume(using: str, limit: int) -> int:
     """Plan the tasks that up to `limit` hints name, and delete those hints. Returns how many are done.
 
-    The hint that a schedule changed becomes hints for its tasks, which the next call reads.
+    The hint that a schedule changed becomes hints for its tasks, which the next call reads. Hints whose tasks another
+    transaction holds stay, and do not keep those behind them from being read.
     """
+    after: int | None = 0
+    while after is not None:
+        done, after = _consume(using, limit, after)
+        if done:
+            return done
+    return 0
+
+
+def _consume(using: str, limit: int, after: int) -> tuple[int, int | None]:
+    """Returns how many hints behind the key `after` are done, and where to go on (None at the end)."""
     with transactions.short_transaction(using):
         rows = list(
             Change.objects.using(using)
             .select_for_update(skip_locked=True)
+            .filter(pk__gt=after)
             .order_by("pk")
             .values_list("pk", "kind", "ref", "at", "left_disabled")[:limit]
         )
         if not rows:
-            return 0
+            return 0, None
         done = []
         changed_at: dict[int, Changed] = {}
         for pk, kind, ref, at, left_disabled in rows:
@@ -51,7 +63,7 @@ def consume(using: str, limit: int) -> int:
         held = plan(using, changed_at, database_clock.now(using), changed_at)
         done += [pk for pk, kind, ref, *_ in rows if kind == Change.Kind.TASK and ref not in held]
         Change.objects.using(using).filter(pk__in=done).delete()
-    return len(done)
+    return len(done), rows[-1][0] if len(rows) == limit else None
 
 
 def _spread(using: str, kind: str, schedule: int, at: datetime) -> None:

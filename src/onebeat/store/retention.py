@@ -13,12 +13,24 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Greatest
 
 from onebeat.conf import Settings
+from onebeat.core.reasons import Reason
 from onebeat.db import transactions
-from onebeat.models import Beat, ClockedSchedule, Fact, Occurrence, Outage, PeriodicTask
+from onebeat.models import (
+    Action,
+    Beat,
+    CeleryReading,
+    ClockedSchedule,
+    CrontabSchedule,
+    Declared,
+    Fact,
+    Occurrence,
+    Outage,
+    PeriodicTask,
+)
 from onebeat.models.instants import from_utc
 from onebeat.store import task_states
 
@@ -28,6 +40,8 @@ logger = logging.getLogger("onebeat")
 _GONE = timedelta(days=7)
 #: Tasks are deleted one by one, with what belongs to them: each is the work of so many occurrences.
 _WORTH = 10
+#: How many rows of the smaller tables are deleted in one piece.
+_MOST = 1000
 #: What `once` writes into the options of the tasks that it makes.
 _ORIGIN = "once"
 _SHORT = (Occurrence.State.SENT, Occurrence.State.STARTED, Occurrence.State.SUCCEEDED)
@@ -88,12 +102,18 @@ def _old(using: str, keep: Keep) -> QuerySet[Occurrence, Any]:
 
 
 def _once(using: str, keep: Keep) -> QuerySet[PeriodicTask, Any]:
-    """Finished one-offs that `once` made; what a person made stays."""
+    """One-offs that `once` made and that have run or were taken back; what a person made stays."""
     rows: QuerySet[PeriodicTask, Any] = PeriodicTask._base_manager.using(using)
     if keep.sent is None:
         return rows.none()
-    done = {"onebeat_state__due_at": None, "onebeat_state__water_mark__lt": keep.sent, "onebeat_state__quarantine": ""}
-    return rows.filter(one_off=True, enabled=False, onebeat_options__origin=_ORIGIN, **done)
+    recorded = Occurrence.objects.using(using).filter(task_id=OuterRef("pk"), run=0, reason=Reason.CANCELLED)
+    cancelled = Exists(recorded.filter(decided_at__lt=keep.sent))
+    # One that was taken back before its time has no water mark.
+    over = Q(onebeat_state__water_mark__lt=keep.sent) | Q(onebeat_state__water_mark=None) & Q(
+        Q(clocked__clocked_time__lt=from_utc(keep.sent)) | cancelled
+    )
+    ended = rows.filter(one_off=True, enabled=False, onebeat_options__origin=_ORIGIN)
+    return ended.filter(over, onebeat_state__due_at=None, onebeat_state__quarantine="")
 
 
 def finished_tasks(using: str, keep: Keep, size: int) -> int:
@@ -127,19 +147,33 @@ def _unused(using: str, clocks: set[int], before: datetime) -> None:
 
 
 def rest(using: str, keep: Keep) -> dict[str, int]:
-    """Delete rows of schedulers long gone, and outages older than what is kept. Returns how many of each."""
-    return {name: rows.delete()[0] for name, rows in _rest(using, keep).items()}
+    """Delete what else is old, by kind: schedulers long gone, outages, actions, declarations of tasks that left the
+    code and are gone, readings of crontabs that are gone. At most `_MOST` rows of each; returns how many.
+    """
+    done = {}
+    for name, rows in _rest(using, keep).items():
+        ids = list(rows.order_by("pk").values_list("pk", flat=True)[:_MOST])
+        done[name] = rows.model._base_manager.using(using).filter(pk__in=ids).delete()[0] if ids else 0
+    return done
 
 
 def _rest(using: str, keep: Keep) -> dict[str, QuerySet[Any, Any]]:
     beats = Beat.objects.using(using)
     # The newest stays, however old: where the next outage began is written in it.
     newest = beats.exclude(able_until=None).order_by("-able_until").values_list("pk", flat=True).first()
-    outages = Outage.objects.using(using)
-    return {
-        "schedulers": beats.filter(seen_at__lt=keep.now - _GONE).exclude(pk=newest or 0),
-        "outages": outages.none() if keep.failed is None else outages.filter(ended_at__lt=keep.failed),
+    found: dict[str, QuerySet[Any, Any]] = {
+        "schedulers": beats.filter(seen_at__lt=keep.now - _GONE).exclude(pk=newest or 0)
     }
+    if keep.failed is not None:
+        tasks = PeriodicTask._base_manager.using(using).filter(pk=OuterRef("task"))
+        crontabs = CrontabSchedule._base_manager.using(using).filter(pk=OuterRef("crontab"))
+        found |= {
+            "outages": Outage.objects.using(using).filter(ended_at__lt=keep.failed),
+            "actions": Action.objects.using(using).filter(at__lt=keep.failed),
+            "declarations": Declared.objects.using(using).filter(~Exists(tasks), removed_at__lt=keep.failed),
+            "readings": CeleryReading._base_manager.using(using).filter(~Exists(crontabs)),
+        }
+    return found
 
 
 def count(using: str, keep: Keep) -> dict[str, int]:
@@ -153,7 +187,7 @@ def count(using: str, keep: Keep) -> dict[str, int]:
 
 def whole(using: str, keep: Keep, size: int) -> Iterator[dict[str, int]]:
     """A whole pass. Gives the sums so far after each piece."""
-    sums = {"occurrences": 0, "tasks": 0, "schedulers": 0, "outages": 0}
+    sums = {"occurrences": 0, "tasks": 0}
     after: int | None = 0
     while after is not None:
         after, gone = occurrences(using, keep, after, size)
@@ -162,7 +196,10 @@ def whole(using: str, keep: Keep, size: int) -> Iterator[dict[str, int]]:
     while gone := finished_tasks(using, keep, size):
         sums["tasks"] += gone
         yield dict(sums)
-    yield {**sums, **rest(using, keep)}
+    while any((gone_now := rest(using, keep)).values()):
+        sums = {**sums, **{name: sums.get(name, 0) + number for name, number in gone_now.items()}}
+        yield dict(sums)
+    yield {**gone_now, **sums}
 
 
 _FACT = "pruned"

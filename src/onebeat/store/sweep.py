@@ -77,7 +77,10 @@ class Sweep:
         """Options of tasks that were deleted past the ORM: a new task with their key must not inherit them."""
         tasks = PeriodicTask._base_manager.using(self.using).filter(pk=OuterRef("pk"))
         rows: QuerySet[TaskOptions] = QuerySet(TaskOptions, using=self.using)
-        rows.filter(~Exists(tasks)).delete()
+        # In pieces: many may have gone at once.
+        orphans = list(rows.filter(~Exists(tasks)).order_by("pk").values_list("pk", flat=True)[: self.size])
+        if orphans:
+            rows.filter(~Exists(tasks), pk__in=orphans).delete()
 
     def _upper(self) -> int | None:
         """The last key of the next slice; None when the rest fits into one."""

@@ -32,6 +32,8 @@ class ZoneData:
         self._version = tzdata_version()
         self._after: int | None = None
         self._looked = False
+        #: Tasks whose plans somebody else held when it came to them.
+        self._left: list[int] = []
 
     def step(self) -> bool:
         """Do the next portion, if there is one. Returns whether there was."""
@@ -39,13 +41,18 @@ class ZoneData:
             self._looked = True
             facts = Fact.objects.using(self.using)
             known, new = facts.get_or_create(name=_FACT, defaults={"value": self._version})
-            if not new and known.value != self._version:
+            # A host with older data, restarted beside others with newer ones, plans nothing again: newer wins.
+            if not new and _age(known.value) < _age(self._version):
                 logger.warning("time zone data went from %s to %s: planning crontabs again", known.value, self._version)
                 self._after = 0
-        if self._after is None:
+        if self._after is None and not self._left:
             return False
-        self._after = self._portion(self._after)
         if self._after is None:
+            left, self._left = self._left[: self.size], self._left[self.size :]
+            self._plan(left)
+        else:
+            self._after = self._portion(self._after)
+        if self._after is None and not self._left:
             Fact.objects.using(self.using).filter(name=_FACT).update(value=self._version)
         return True
 
@@ -55,13 +62,24 @@ class ZoneData:
         ids = list(rows.order_by("pk").values_list("pk", flat=True)[: self.size])
         if not ids:
             return None
+        self._plan(ids)
+        return ids[-1]
+
+    def _plan(self, ids: list[int]) -> None:
+        """Plan these again; what somebody else holds is left for later."""
         with transactions.short_transaction(self.using):
             planned = task_states.lock(self.using, ids)
+            self._left += sorted(task_states.existing(self.using, ids) - planned.keys())
             found = definitions.fetch(self.using, planned)
             now = database_clock.now(self.using)
             moved = [_again(found[task], state, now) for task, state in planned.items() if task in found]
             task_states.write(self.using, [state for state in moved if state is not None], plan=False)
-        return ids[-1]
+
+
+def _age(version: str) -> tuple[int, str]:
+    """What versions of the data are compared by: "2025b" is newer than "2025a"; one that nobody knows is the oldest."""
+    year = version[:4]
+    return (int(year), version[4:]) if year.isdigit() else (0, "")
 
 
 def _again(definition: Definition, state: State, now: datetime) -> State | None:
