@@ -93,7 +93,7 @@ def judge(expected: Expected, ran: Iterable[tuple[str, Due]], held: set[str]) ->
 
     groups = {name: Group(name) for name in ("one-off", "every second", "of the killed scheduler")}
     faults: list[str] = []
-    ledger = {(row.task_name, row.due_at): row for row in Occurrence.objects.filter(run=0, through=None)}
+    ledger = {(row.task_name, row.due_at): row for row in Occurrence.objects.filter(run=0, last_due_at=None)}
     times, ids = Counter(due for _, due in ran), {}
     for key, due in ran:
         ids.setdefault(due, set()).add(key)

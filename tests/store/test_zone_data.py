@@ -86,8 +86,8 @@ def test_a_host_with_older_data_plans_nothing_again(bench: Bench) -> None:
 
 
 def test_what_is_held_at_that_moment_is_planned_later(bench: Bench) -> None:
-    if connection.vendor == "sqlite":
-        pytest.skip("SQLite has one writer at a time")
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time; MariaDB's optimizer locks every row of so small a table")
     tasks = [daily(f"t{number}") for number in range(3)]
     bench.tick()
     right = due(tasks[0])
