@@ -91,7 +91,9 @@ def occurrence(name: str, at: datetime, **values: Any) -> str:
 
     key = uuid.uuid4()
     row = {"state": "sent", "sent_at": at, "decided_at": at, **values}
-    Occurrence.objects.create(task_id=ord(name), task_uid=ord(name), task_name=name, due_at=at, celery_task_id=key, **row)
+    Occurrence.objects.create(
+        task_id=ord(name), task_uid=ord(name), task_name=name, due_at=at, celery_task_id=key, **row
+    )
     return str(key)
 
 
