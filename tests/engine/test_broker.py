@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER
-from onebeat.dispatch.base import Accepted, Message, PublishResult, Refused, Unsent
+from onebeat.dispatch.base import Accepted, Failed, Message, PublishResult, Refused, Unsent
 from onebeat.models import Beat, Occurrence, PeriodicTask
+from onebeat.queries.explain import explain
 from tests.engine.kit import Bench, at, clocked, every, ledger, options, set_task, task
 
 
@@ -195,3 +197,26 @@ def test_a_broker_that_takes_nothing_is_asked_now_and_then(bench: Bench) -> None
         waits.append(bench.tick())
     assert bench.engine.heartbeat.broker_takes_nothing
     assert min(waits) > 0
+
+
+def test_what_somebodys_own_code_raises_is_tried_again_with_growing_pauses_and_explained(bench: Bench) -> None:
+    many(3, one_off=True)
+    tried: list[float] = []
+
+    def fails(message: Message) -> PublishResult:
+        if message.options["headers"]["periodic_task_name"] != "t01":
+            return Accepted()
+        tried.append((clock.host_now() - at(0)).total_seconds())
+        return Failed("LockTimeout: somebody holds it")
+
+    bench.outbox.answer = fails
+    bench.work(30)
+    first = [second for second in tried if second < 30][:4]
+    assert first[0] == 10 and all(later > earlier for earlier, later in pairwise(first))
+    row = Occurrence.objects.filter(task_name="t01").earliest("due_at")
+    assert (row.state, row.publish_failures > 1) == ("claimed", True)
+    clock.move(at(41))
+    assert "LockTimeout" in explain("default", "t01", row.due_at).sentence
+    bench.outbox.answer = accept
+    bench.work(70)
+    assert ("t01", 10) in bench.sent

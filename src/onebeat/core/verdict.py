@@ -184,7 +184,8 @@ def _sending(facts: Facts) -> str:
     whom = f"the scheduler {facts['scheduler']}" if facts.get("scheduler") else "the scheduler"
     if facts["leased"]:
         return f"is being sent by {whom}"
-    return f"was claimed by {whom} and not sent; another is to take it"
+    detail = f" ({facts['detail']})" if facts.get("detail") else ""
+    return f"was claimed by {whom} and not sent{detail}; another is to take it"
 
 
 def _missed(facts: Facts) -> str:

@@ -13,6 +13,7 @@ from onebeat.core.catchup import Policy
 from onebeat.db import database_clock, schema
 from onebeat.models import change_hints, fields
 from onebeat.models.deletion import if_there
+from onebeat.models.edits import SAVE_ARGUMENTS
 from onebeat.models.instants import UTCDateTimeField
 
 
@@ -150,6 +151,7 @@ class TaskOptions(models.Model):
         """Save, and leave a hint for the engine in the same transaction. Raises `ImproperlyConfigured` on a database
         whose tables are of an older onebeat.
         """
+        kwargs |= dict(zip(SAVE_ARGUMENTS, args, strict=False))
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         schema.require(using)
         self.tags = ",".join(sorted(split_tags(self.tags)))
@@ -158,7 +160,7 @@ class TaskOptions(models.Model):
         if kwargs.get("update_fields") is not None and "paused" in kwargs["update_fields"]:
             kwargs["update_fields"] = {*kwargs["update_fields"], "paused_at"}
         with transaction.atomic(using=using):
-            super().save(*args, **kwargs)
+            super().save(**kwargs)
             change_hints.changed(using, "task", [self.task_id])
 
     def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
