@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from onebeat.core import clock
@@ -96,7 +96,7 @@ def test_the_statements_of_a_claim_are_made_once(bench: Bench) -> None:
     task(clocked=clocked(at(5)))
     bench.work(5)
     bench.engine.run_counts.write()
-    names = reads.made(connection)
+    names = reads.made(connections["default"])
     assert {"namespace", "pause", "definitions", "run state", "finished"} <= names.keys()
     assert any(name.startswith("due ") for name in names)
 
