@@ -11,7 +11,7 @@ from celery import Celery, current_app
 from celery.app.defaults import DEFAULTS
 
 from onebeat import checks
-from onebeat.dispatch.celery.beat_settings import HONOURED, WITHOUT_EFFECT
+from onebeat.dispatch.celery.beat_settings import ELSEWHERE, HONOURED, WITHOUT_EFFECT
 from onebeat.models import Occurrence
 from tests.engine.kit import Bench, cron, every, options, task
 
@@ -29,7 +29,7 @@ def conf() -> Iterator[Any]:
 
 
 def test_every_setting_of_beat_is_known_and_on_the_page() -> None:
-    known = {*HONOURED, *WITHOUT_EFFECT}
+    known = {*HONOURED, *WITHOUT_EFFECT, *ELSEWHERE}
     assert {name for name in DEFAULTS if name.startswith("beat_")} <= known
     assert not set(HONOURED) & set(WITHOUT_EFFECT)
     page = PAGE.read_text()

@@ -23,6 +23,9 @@ HONOURED = {
 WITHOUT_EFFECT = {
     "beat_schedule_filename": "the schedule is kept in the database, and there is no file",
     "beat_sync_every": "what was sent is recorded with each batch, and nothing is kept in memory to be synced",
+}
+#: Settings that have no effect on a scheduler, and keep theirs on workers or messages.
+ELSEWHERE = {
     "broker_connection_max_retries": "a scheduler tries until its broker is back; for workers it counts as ever",
     "broker_connection_retry": "a scheduler tries until its broker is back; for workers it counts as ever",
     "broker_connection_retry_on_startup": "a scheduler tries until its broker is back; for workers it counts as ever",
