@@ -131,7 +131,9 @@ def check_autocommit(databases: Any = None, **kwargs: Any) -> list[CheckMessage]
 
 def check_celery_settings(**kwargs: Any) -> list[CheckMessage]:
     """Settings of Celery's about periodic tasks that somebody has changed and that have no effect under onebeat."""
-    return [
+    fault = beat_settings.deadline_fault()
+    wrong: list[CheckMessage] = [Error(fault, hint="Give seconds, or None.", id="onebeat.E006")] if fault else []
+    return wrong + [
         Warning(
             f"the Celery setting {name} has no effect under onebeat: {beat_settings.WITHOUT_EFFECT[name]}",
             hint="Remove it, or silence this line.",

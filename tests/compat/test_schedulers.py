@@ -166,7 +166,7 @@ def test_what_a_hook_raises_is_tried_again_and_holds_up_no_other(make: Make, mon
     task("other", clocked=clocked(at(2)))
     assert run(scheduler, 3) == ["other"]
     one = Occurrence.objects.get(task_name="one")
-    assert (one.state, one.detail) == ("claimed", "not sent yet: ValueError: no such tenant")
+    assert (one.state, one.detail) == ("claimed", "publishing failed: ValueError: no such tenant")
     monkeypatch.setattr(Failing, "error", None)
     assert run(scheduler, 10) == ["one"]
 

@@ -269,7 +269,7 @@ def _not_once(rows: list[Row], once: Collection[str]) -> list[str]:
     by_task: dict[str, list[str]] = {task: [] for task in once}
     for row in rows:
         if row.task in by_task:
-            by_task[row.task].append(" ".join([row.state, row.reason, row.detail]).strip())
+            by_task[row.task].append(f"{row.state} {row.reason}".strip())
     return [f"{task} should have been sent once: {found}" for task, found in by_task.items() if found != ["sent"]]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -220,3 +220,33 @@ def test_what_somebodys_own_code_raises_is_tried_again_with_growing_pauses_and_e
     bench.outbox.answer = accept
     bench.work(70)
     assert ("t01", 10) in bench.sent
+
+
+def test_neither_the_text_of_an_error_nor_how_often_it_came_stops_a_tick(bench: Bench) -> None:
+    many(2, one_off=True)
+    bench.outbox.answer = only_fails("t00", outcome=Unsent("no\0thing " + "x" * 5000))
+    bench.work(11)
+    failing = Occurrence.objects.filter(task_name="t00")
+    assert failing.get().detail.startswith("publishing failed: nothing x")
+    failing.update(publish_failures=32_767)
+    bench.work(4000)
+    assert set(failing.values_list("state", "publish_failures")) == {("claimed", 32_001)}
+    assert bench.sent == [("t01", 10)]
+
+
+def test_a_connection_that_broke_inside_a_batch_is_suspected_though_the_last_message_was_taken(bench: Bench) -> None:
+    names = many(3, one_off=True)
+    asked: list[tuple[list[str], bool]] = []
+    take = bench.outbox.publish
+
+    def publish(messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
+        asked.append(([name(message) for message in messages], singly))
+        if len(asked) > 1:
+            return take(messages, singly=singly)
+        return [Accepted(), Unsent("cut", alone=False), Accepted()]
+
+    bench.outbox.publish = publish  # type: ignore[method-assign]
+    bench.work(12)
+    assert asked[0] == (names, False)
+    assert asked[1][1]
+    assert set(Occurrence.objects.values_list("state", flat=True)) == {"sent"}

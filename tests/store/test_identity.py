@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from onebeat.core import clock
+from onebeat.errors import UnknownTask
 from onebeat.models import Occurrence, PeriodicTask, TaskState
 from onebeat.verbs.run_now import run_now
 from tests.engine.kit import Bench, at, clocked, due, every, set_task, sql, sweep, task
@@ -104,3 +107,10 @@ def test_the_namespace_of_ids_is_there_before_the_first_claim(bench: Bench) -> N
 
     steps = MigrationLoader(None).get_migration("django_celery_beat", "1001_onebeat_engine").operations
     assert any(getattr(step, "code", None) and step.code.__name__ == "make_namespace" for step in steps)
+
+
+def test_a_run_of_a_task_that_is_gone_is_asked_for_by_its_object(bench: Bench) -> None:
+    gone = task("gone", interval=every(10))
+    PeriodicTask.objects.get(pk=gone.pk).delete()
+    with pytest.raises(UnknownTask, match="gone"):
+        run_now(gone)

@@ -287,3 +287,13 @@ def test_every_other_table_has_a_bound_too(bench: Bench) -> None:
         "readings": 1,
     }
     assert not Action.objects.exists()
+
+
+def test_rows_beside_the_ledger_go_in_as_many_pieces_as_they_need(bench: Bench) -> None:
+    old = at(-400 * DAY)
+    Action.objects.bulk_create([Action(verb="pause", at=old) for _ in range(1500)])
+    bench.engine.close()
+    housekeeping = Housekeeping("default", SETTINGS)
+    for _ in range(3):
+        housekeeping.step(1, 1.0)
+    assert not Action.objects.exists()

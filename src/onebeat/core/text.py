@@ -1,4 +1,4 @@
-"""Instants, spans and pauses as text: for people in UTC, for machines as ISO 8601."""
+"""Instants, spans and pauses as text, for people in UTC, for machines as ISO 8601; and foreign text for a column."""
 
 from __future__ import annotations
 
@@ -31,6 +31,13 @@ def iso(instant: datetime | None) -> str | None: ...
 def iso(instant: datetime | None) -> str | None:
     """An instant for machines, in UTC; None stays None."""
     return None if instant is None else instant.astimezone(UTC).isoformat()
+
+
+def storable(text: str, limit: int) -> str:
+    """Somebody else's text as every database's text column takes it: at most `limit` letters, without what PostgreSQL
+    (NUL) or any of them (half a surrogate pair) refuses.
+    """
+    return text[:limit].replace("\0", "").encode("utf-8", "backslashreplace").decode()[:limit]
 
 
 def by_whom(by: str, why: str) -> str:

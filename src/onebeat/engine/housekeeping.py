@@ -72,5 +72,4 @@ class Housekeeping:
         leases.move(self.using, _NAME, self._term, after or 0)
         if after is not None or retention.finished_tasks(self.using, keep, size):
             return False
-        retention.rest(self.using, keep)
-        return True
+        return not any(retention.rest(self.using, keep).values())

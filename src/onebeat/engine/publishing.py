@@ -117,11 +117,14 @@ class Publisher:
         results = self._parts.dispatcher.publish([message(claimed, batch.now) for claimed in ours], singly=singly)
         for claimed, result in zip(ours, results, strict=True):
             self._take(batch, claimed, result)
-        if not results or not isinstance(results[-1], Unsent):
+        # One that failed alone and let others follow is to blame itself; anything else says that the way is broken.
+        unsent = [result for result in results if isinstance(result, Unsent)]
+        broken = [result for result in unsent if not result.alone or result is results[-1]]
+        if not broken:
             return True
         self._suspicious = True
         if self.failing_since is None and not any(isinstance(result, Accepted) for result in results):
-            logger.warning("the broker takes nothing: %s", results[-1].reason)
+            logger.warning("the broker takes nothing: %s", broken[-1].reason)
             self.failing_since = batch.now
         return False
 

@@ -11,6 +11,7 @@ from django.db import models
 from django.db.models import Case, F, Q, Value, When
 from django.db.models.functions import Coalesce, Concat
 
+from onebeat.core.text import storable
 from onebeat.db import database_clock
 from onebeat.models import Occurrence
 from onebeat.models.instants import DatabaseNow
@@ -123,7 +124,7 @@ def end(
         rows = rows.exclude(state=State.SKIPPED)  # the verdict not to send it has come true after all
     # Never without a word: failures are looked up by it.
     error = error if error or state != State.FAILED else outcome.value
-    told = {"finished_at": DatabaseNow(), "outcome": outcome.value, "error": _short(error)}
+    told = {"finished_at": DatabaseNow(), "outcome": outcome.value, "error": storable(error, 500)}
     if token is not None:
         return bool(rows.update(state=state, **told))
     return bool(rows.update(**_unskipped(), **_taken(attempt, state), **told, worker=worker[:255]))
@@ -180,8 +181,3 @@ def _unskipped() -> dict[str, Any]:
     """
     skipped = When(state=State.SKIPPED, then=Concat(Value("ran although it was skipped: "), F("reason")))
     return {"detail": Case(skipped, default=F("detail"), output_field=models.TextField()), "reason": ""}
-
-
-def _short(text: str) -> str:
-    """As a text column takes it: without what PostgreSQL (NUL) or any of them (half a surrogate pair) refuses."""
-    return text.replace("\0", "").encode("utf-8", "backslashreplace").decode()[:500]

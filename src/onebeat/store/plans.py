@@ -18,6 +18,7 @@ from onebeat.core.catchup import Skip
 from onebeat.core.planning import Changed, State
 from onebeat.core.reasons import Reason
 from onebeat.db import database_clock, transactions, upserts
+from onebeat.errors import UnknownTask
 from onebeat.models import Change, PeriodicTask, PeriodicTasks, change_hints
 from onebeat.models.instants import from_utc
 from onebeat.store import definitions, events, occurrences, task_states
@@ -200,12 +201,17 @@ def changes(using: str, found: Iterable[Definition], now: datetime) -> dict[int,
     return {task: changed_at.get(task, Changed(now, now, hinted=False)) for task in users[Change.Kind.TASK]}
 
 
-def uid(using: str, task: int, now: datetime) -> int:
-    """The uid of a task that is there, which is planned first if it is not yet. Call it in a transaction."""
-    state, definition = task_states.read(using, [task]).get(task), definitions.fetch(using, [task])[task]
-    if state is None or not planning.same_task(definition, state):
+def uid(using: str, task: int, name: str, now: datetime) -> int:
+    """The uid of a task, which is planned first if it is not yet. Call it in a transaction.
+
+    Raises `UnknownTask`, with this name, if the task is gone.
+    """
+    state, definition = task_states.read(using, [task]).get(task), definitions.fetch(using, [task]).get(task)
+    if definition is not None and (state is None or not planning.same_task(definition, state)):
         plan(using, [task], now)
-        state = task_states.read(using, [task])[task]
+        state = task_states.current(using, task)
+    if definition is None or state is None:
+        raise UnknownTask(name, [])
     return state.uid
 
 

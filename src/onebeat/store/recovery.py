@@ -20,9 +20,7 @@ from onebeat.store import claim_context, definitions, events, manual_runs, task_
 from onebeat.store.claims import Batch, Terms
 from onebeat.store.definitions import Definition
 from onebeat.store.occurrences import Claimed
-
-#: Where the count of claims ends: a broker that refuses for hours must not overflow its column.
-_MANY = 32_000
+from onebeat.store.settling import MANY
 
 
 def reclaim(using: str, terms: Terms) -> Batch:
@@ -68,7 +66,7 @@ def reclaim(using: str, terms: Terms) -> Batch:
         Occurrence.objects.using(using).filter(among(using, "pk", keep)).update(
             claim_token=batch.token,
             lease_until=now + terms.lease,
-            claims=Least(F("claims"), _MANY) + 1,
+            claims=Least(F("claims"), MANY) + 1,
             beat=terms.beat,
         )
     return batch

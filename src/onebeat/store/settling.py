@@ -7,16 +7,23 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connections, models
-from django.db.models import F
+from django.db.models import Case, F, Value, When
+from django.db.models.functions import Least
 
 from onebeat import signals
 from onebeat.core.reasons import Reason
+from onebeat.core.text import storable
 from onebeat.db import database_clock
 from onebeat.db.reads import among, among_sql
 from onebeat.models import Occurrence
 from onebeat.models.instants import DatabaseNow
 from onebeat.store import counters, events
 from onebeat.store.occurrences import TABLE, Claimed
+
+#: Where counts of claims and failures end: a broker that refuses for days must not overflow their columns.
+MANY = 32_000
+#: How many letters of an error are kept.
+_LONGEST = 2000
 
 
 def still_mine(using: str, token: int, ids: Iterable[int]) -> set[int]:
@@ -50,16 +57,24 @@ def emit_sent(using: str, those: Collection[Claimed]) -> None:
 def refused(using: str, token: int, pk: int, detail: str) -> None:
     """Record that an occurrence cannot be sent as it is, and why."""
     _held(using, token, [pk]).update(
-        state=Occurrence.State.SKIPPED, reason=Reason.REFUSED, detail=detail, claim_token=None, lease_until=None
+        state=Occurrence.State.SKIPPED,
+        reason=Reason.REFUSED,
+        detail=storable(detail, _LONGEST),
+        claim_token=None,
+        lease_until=None,
     )
 
 
 def postpone(using: str, token: int, pk: int, until: datetime, failure: str = "") -> None:
     """Give an occurrence back, to be claimed again from `until` on. `failure`: it failed by itself, and why; then that
-    is counted and kept for whoever asks.
+    is counted, and kept for whoever asks. A run that somebody asked for keeps who did.
     """
-    kept = {"detail": f"not sent yet: {failure}", "publish_failures": F("publish_failures") + 1} if failure else {}
-    _held(using, token, [pk]).update(lease_until=until, claims=F("claims") - 1, **kept)
+    changes: dict[str, Any] = {"lease_until": until, "claims": F("claims") - 1}
+    if failure:
+        told = Value(storable(f"publishing failed: {failure}", _LONGEST), output_field=models.TextField())
+        changes["detail"] = Case(When(run=0, then=told), default=F("detail"))
+        changes["publish_failures"] = Least(F("publish_failures"), MANY) + 1
+    _held(using, token, [pk]).update(**changes)
 
 
 def release(using: str, token: int, ids: Iterable[int]) -> int:

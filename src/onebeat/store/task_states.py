@@ -12,7 +12,7 @@ from django.db import connections
 from django.db.models import F, QuerySet
 
 from onebeat.core.planning import State
-from onebeat.db import upserts, utc_columns
+from onebeat.db import transactions, upserts, utc_columns
 from onebeat.db.index_hints import along_index
 from onebeat.db.reads import among, array, plain, prepared
 from onebeat.models import TaskState
@@ -164,3 +164,12 @@ def read(using: str, ids: Iterable[int]) -> dict[int, State]:
     """The states of these tasks as committed, without a lock."""
     rows = TaskState.objects.using(using).filter(among(using, "pk", ids))
     return _by_task(using, rows)
+
+
+def current(using: str, task: int) -> State | None:
+    """The state of one task as it is now, also where the caller's snapshot is older; None if it has none."""
+    found = read(using, [task]).get(task)
+    if found is None and transactions.snapshot_may_hide_rows(using):
+        rows = TaskState.objects.using(using).select_for_update().filter(pk=task)
+        found = _by_task(using, rows).get(task)
+    return found

@@ -99,9 +99,8 @@ def cancel(using: str, found: Found, detail: str, now: datetime) -> bool:
         return False
     named = definitions.gone(found.task.pk, found.task.name)  # an old snapshot may not show the task
     skip = catchup.Skip(found.at, found.at, Reason.CANCELLED)
-    occurrences.skip(
-        using, [occurrences.Skipped(named, found.uid or plans.uid(using, found.task.pk, now), skip, detail)], now
-    )
+    uid = found.uid or plans.uid(using, found.task.pk, found.task.name, now)
+    occurrences.skip(using, [occurrences.Skipped(named, uid, skip, detail)], now)
     PeriodicTask.objects.using(using).filter(pk=found.task.pk).update(enabled=False)
     return True
 

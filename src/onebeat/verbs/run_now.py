@@ -20,7 +20,7 @@ def run_now(one: One, why: str = "", *, by: object = None, using: str | None = N
         now, (task, name) = database_clock.now(alias), task_of(alias, one)
         who = who_is(by)
         detail = ": ".join(filter(None, [f"asked for by {who}" if who else "asked for", why]))
-        run = manual_runs.ask(alias, task, name, plans.uid(alias, task, now), now, now, detail)
+        run = manual_runs.ask(alias, task, name, plans.uid(alias, task, name, now), now, now, detail)
         records.record(alias, "run_now", {task: name}, who, why, str(run.celery_task_id), now)
         return run
 

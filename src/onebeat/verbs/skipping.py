@@ -54,7 +54,7 @@ def _skip(using: str, task: int, at: datetime, why: str, by: str, now: datetime)
     if known.exists():
         return False
     detail = ": ".join(filter(None, [f"skipped{f' by {by}' if by else ''}", why]))
-    uid = state.uid if state else plans.uid(using, task, now)
+    uid = state.uid if state else plans.uid(using, task, definition.name, now)
     occurrences.skip(using, [occurrences.Skipped(definition, uid, catchup.Skip(at, at, Reason.CANCELLED), detail)], now)
     return True
 

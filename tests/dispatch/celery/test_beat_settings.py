@@ -58,3 +58,15 @@ def test_the_starting_deadline_is_the_grace_of_crontab_tasks(bench: Bench, conf:
     assert {name for name, _ in bench.sent} == {"interval", "own grace"}
     missed = Occurrence.objects.get(task_name="crontab", state="skipped")
     assert (missed.reason, "1800 s" in missed.detail) == ("missed", True)
+
+
+@pytest.mark.parametrize("wrong", ["soon", -1, True, 1e30])
+def test_a_deadline_that_is_no_number_of_seconds_is_named_by_check_and_stops_no_task(
+    bench: Bench, conf: Any, wrong: object
+) -> None:
+    conf.beat_cron_starting_deadline = wrong
+    assert [message.id for message in checks.check_celery_settings() if "deadline" in message.msg] == ["onebeat.E006"]
+    task("crontab", crontab=cron("0", "11"))
+    bench.tick()
+    bench.advance(4 * 3600)
+    assert [name for name, _ in bench.sent] == ["crontab"]

@@ -84,13 +84,18 @@ def timezone() -> Any:
     return current_app.timezone
 
 
+def in_this_process() -> Any:
+    """The Celery app that this process has made; None if it has made none, so that none is made for a question."""
+    state: Any = _state  # its published types leave these out
+    return getattr(state._tls, "current_app", None) or state.default_app
+
+
 def made_here() -> Any:
     """The Celery app that this process has made, if its entries are onebeat's to store; else None.
 
     A process that has none knows the settings, and not what the app adds to them: it cannot tell what has left.
     """
-    state: Any = _state  # its published types leave these out
-    app: Any = getattr(state._tls, "current_app", None) or state.default_app
+    app = in_this_process()
     if app is None or app.main == "default" or app.conf.beat_scheduler not in _OTHERS:
         return None
     return app

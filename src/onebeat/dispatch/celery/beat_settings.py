@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import TypeGuard
 
-from celery import _state
 from celery.app.defaults import DEFAULTS
+
+from onebeat.dispatch.celery.app import in_this_process
+
+#: A thousand years, in seconds.
+_LONGEST = 31_557_600_000
 
 #: Settings that count, and for what.
 HONOURED = {
@@ -35,18 +39,27 @@ ELSEWHERE = {
 
 def changed(names: Iterable[str]) -> list[str]:
     """Those of these settings that the process's Celery app has at another value than Celery's default."""
-    app = _app()
+    app = in_this_process()
     return [] if app is None else [name for name in names if app.conf[name] != DEFAULTS[name]]
 
 
 def cron_starting_deadline() -> float | None:
-    """`beat_cron_starting_deadline` of the process's Celery app, in seconds; None if there is none."""
-    app = _app()
+    """`beat_cron_starting_deadline` of the process's Celery app, in seconds; None if there is none, and for what is no
+    number of seconds, which `manage.py check` names.
+    """
+    app = in_this_process()
     seconds = None if app is None else app.conf.beat_cron_starting_deadline
-    return None if seconds is None else float(seconds)
+    return float(seconds) if _is_seconds(seconds) else None
 
 
-def _app() -> Any:
-    """The Celery app that this process has made; None if it has made none, so that none is made for a question."""
-    state: Any = _state  # its published types leave these out
-    return getattr(state._tls, "current_app", None) or state.default_app
+def deadline_fault() -> str:
+    """What is wrong with `beat_cron_starting_deadline`; empty if nothing is."""
+    app = in_this_process()
+    seconds = None if app is None else app.conf.beat_cron_starting_deadline
+    if seconds is None or _is_seconds(seconds):
+        return ""
+    return f"the Celery setting beat_cron_starting_deadline must be a number of seconds, not {seconds!r}"
+
+
+def _is_seconds(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= _LONGEST
