@@ -73,7 +73,7 @@ class OnebeatConfig(AppConfig):
         post_migrate.connect(self.known_tables.migrate_ended, sender=self)
         post_migrate.connect(unconstrain.restore, sender=self)
         post_migrate.connect(autosync.after_migrate, sender=self)
-        fixtures.watch()
+        fixtures.connect()
         register(checks.check_settings)
         register(checks.check_declarations)
         register(checks.check_old_distribution)

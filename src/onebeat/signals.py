@@ -10,7 +10,7 @@ took over: keep what must be exact in the ledger (`onebeat.models.Occurrence`).
 `occurrence_skipped`: a nominal time, or a range of them, will not be sent. Arguments: `task`, `task_id`, `due_at`,
 `last_due_at` (the last time of a range, else None), `run`, `reason` (one word), `detail`.
 
-`task_quarantined`: a task was set aside because it cannot be planned or sent as it is. Arguments: `task`, `task_id`,
+`task_quarantined`: a task was quarantined because it cannot be planned or sent as it is. Arguments: `task`, `task_id`,
 `reason` (in words).
 
 Each has `using`, the database's alias, as well. The sender is the class `Occurrence` of the first two and
@@ -35,44 +35,44 @@ occurrence_skipped = Signal()
 task_quarantined = Signal()
 
 
-class _Held(local):
-    """What this thread has to tell when it is done with more urgent things; None: it tells at once."""
+class _Deferred(local):
+    """The signals that this thread sends at the end of its outermost `deferred` block; None: it is in no such block."""
 
-    news: list[tuple[Signal, Any, dict[str, Any]]] | None = None
+    signals: list[tuple[Signal, Any, dict[str, Any]]] | None = None
 
 
-_held = _Held()
+_deferred = _Deferred()
 
 
 @contextmanager
-def held() -> Iterator[None]:
-    """Keep what happens in the block back until its end, however it ends."""
-    if _held.news is not None:
+def deferred() -> Iterator[None]:
+    """Send the signals that are emitted in the block at its end, however it ends: receivers do not delay its work."""
+    if _deferred.signals is not None:
         yield
         return
-    news: list[tuple[Signal, Any, dict[str, Any]]] = []
-    _held.news = news
+    waiting: list[tuple[Signal, Any, dict[str, Any]]] = []
+    _deferred.signals = waiting
     try:
         yield
     finally:
-        _held.news = None
-        for signal, sender, told in news:
-            _send(signal, sender, told)
+        _deferred.signals = None
+        for signal, sender, arguments in waiting:
+            _send(signal, sender, arguments)
 
 
-def tell(signal: Signal, sender: Any, using: str, **told: Any) -> None:
+def emit(signal: Signal, sender: Any, using: str, **arguments: Any) -> None:
     """Send a signal when the present transaction has committed, or at once where there is none. Costs nothing without
     receivers."""
     if signal.has_listeners(sender):
-        transaction.on_commit(partial(_committed, signal, sender, {"using": using, **told}), using=using)
+        transaction.on_commit(partial(_committed, signal, sender, {"using": using, **arguments}), using=using)
 
 
-def _committed(signal: Signal, sender: Any, told: dict[str, Any]) -> None:
-    if _held.news is None:
-        _send(signal, sender, told)
+def _committed(signal: Signal, sender: Any, arguments: dict[str, Any]) -> None:
+    if _deferred.signals is None:
+        _send(signal, sender, arguments)
     else:
-        _held.news.append((signal, sender, told))
+        _deferred.signals.append((signal, sender, arguments))
 
 
-def _send(signal: Signal, sender: Any, told: dict[str, Any]) -> None:
-    signal.send_robust(sender=sender, **told)  # Django logs what a receiver raises
+def _send(signal: Signal, sender: Any, arguments: dict[str, Any]) -> None:
+    signal.send_robust(sender=sender, **arguments)  # Django logs what a receiver raises

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from onebeat.core.three_way_merge import QUIET, merge, turn
+from onebeat.core.three_way_merge import QUIET, merge, standing
 
 NOTHING = "-"
 DEFAULTS = {"f": NOTHING}
@@ -61,4 +61,4 @@ T = datetime(2026, 3, 10, 10, tzinfo=UTC)
 )
 def test_turn(mine: str, seen: datetime, started: datetime, whose: str) -> None:
     since = T - timedelta(hours=1)
-    assert turn(mine, ["v1", "v2"], seen_at=seen, since=since, started=started, now=T) == whose
+    assert standing(mine, ["v1", "v2"], seen_at=seen, since=since, started=started, now=T) == whose

@@ -20,7 +20,7 @@ def start(index: int) -> list[list[str]]:
         registry.recurring(f"t{number}", rule, "a.b", tags=["x"])
     report = sync("default", [sources.of_apps()])
     made = [change.name for change in report.changes if change.what == "new"]
-    return [made, [one.why for one in report.refused], list(report.turns.values())]
+    return [made, [one.why for one in report.refused], list(report.standings.values())]
 
 
 def found() -> list[int]:

@@ -12,7 +12,15 @@ from django.db import connection
 from django.db.models import F
 from django.forms import modelform_factory
 
-from onebeat.models import Change, ClockedSchedule, CrontabSchedule, IntervalSchedule, PeriodicTask, SolarSchedule
+from onebeat.models import (
+    Change,
+    ClockedSchedule,
+    CrontabSchedule,
+    IntervalSchedule,
+    PeriodicTask,
+    SolarSchedule,
+    TaskOptions,
+)
 from onebeat.models.instants import from_utc
 
 
@@ -310,3 +318,24 @@ def test_a_crontab_from_settings_is_read_as_celery_reads_it() -> None:
         made = CrontabSchedule.from_schedule(crontab(minute="0", day_of_week=given))
         assert CrontabSchedule.objects.get(pk=made.pk).day_of_week == text
     assert CrontabSchedule.objects.create(day_of_week="7").day_of_week == "0"
+
+
+@pytest.mark.parametrize("extra", ["[1]", "nonsense", '{"a": NaN}', "5"])
+def test_message_options_are_a_json_object(extra: str) -> None:
+    task = PeriodicTask.objects.create(
+        name="t", task="t", interval=IntervalSchedule.objects.create(every=1, period="days")
+    )
+    row = TaskOptions(task=task, extra=extra)
+    stored = TaskOptions.objects.filter(pk=task.pk)
+    for way in (
+        row.full_clean,
+        row.save,
+        lambda: TaskOptions.objects.bulk_create([row]),
+        lambda: stored.update(extra=extra),
+    ):
+        with pytest.raises(ValidationError, match="extra must be a JSON object") as error:
+            way()
+        assert set(error.value.message_dict) == {"extra"}
+    assert not stored.exists()
+    TaskOptions(task=task, extra={"time_limit": 5}).save()
+    assert stored.update(extra={"time_limit": 6}) == 1

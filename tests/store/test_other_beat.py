@@ -149,7 +149,7 @@ def test_a_scheduler_in_classic_mode_says_that_it_is_at_work(bench: Bench, make_
 
 def lay() -> None:
     task("not due", interval=every(1, "hours"))
-    other_beat.OtherBeat("default", other_beat.ForeignWriteDetector())._lay(clock.host_now())
+    other_beat.OtherBeat("default", other_beat.ForeignWriteDetector())._make_canary(clock.host_now())
     assert not taken()
 
 

@@ -13,7 +13,16 @@ from django.test.utils import CaptureQueriesContext
 
 import onebeat
 from onebeat.core import clock
-from onebeat.models import Action, Change, ClockedSchedule, Occurrence, PeriodicTask, TaskOptions, TaskState
+from onebeat.models import (
+    Action,
+    Change,
+    ClockedSchedule,
+    Occurrence,
+    PeriodicTask,
+    TaskOptions,
+    TaskState,
+    change_hints,
+)
 from onebeat.models.instants import to_utc
 from onebeat.store import definitions, task_states
 from tests.engine.kit import Bench, at, ledger, options, sweep, task
@@ -215,7 +224,8 @@ def test_options_travel_with_the_message(bench: Bench) -> None:
 
 def test_broken_extra_options_are_quarantined_by_name(bench: Bench) -> None:
     made = ask()
-    TaskOptions.objects.filter(pk=made.task.pk).update(extra="[1]")
+    TaskOptions._base_manager.filter(pk=made.task.pk).update(extra="[1]")
+    change_hints.changed("default", "task", [made.task.pk])
     bench.tick()
     assert TaskState.objects.get().quarantine.startswith("extra: must be a JSON object")
     assert again() == "quarantined"

@@ -12,7 +12,7 @@ from typing import Any, Literal
 QUIET = timedelta(minutes=10)
 
 Said = Mapping[str, Any]
-Turn = Literal["current", "newer", "older", "back"]
+Standing = Literal["current", "newer", "older", "back"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ def merge(before: Said | None, now: Said, here: Said, defaults: Said) -> Merged:
     return Merged(put, kept)
 
 
-def turn(
+def standing(
     mine: str,
     known: Sequence[str],
     *,
@@ -50,13 +50,13 @@ def turn(
     since: datetime | None,
     started: datetime,
     now: datetime,
-) -> Turn:
-    """Whose turn it is, for a process whose code is `mine`.
+) -> Standing:
+    """How a version of the code stands: what a process whose code is `mine` may do about what it declares.
 
-    `known`: every version that has had its turn, oldest first; the last one has it now. `seen_at`: when a process of
-    that one was last seen; `since`: when its turn began; `started`: when this process did. "newer": never seen before,
-    so it takes the turn. "older": it had its turn and another followed, which stays. "back": so it was, and nobody runs
-    the newer one any more.
+    `known`: every version that has been the current one, oldest first; the last one is it now. `seen_at`: when a
+    process of that one was last seen; `since`: since when it is the current one; `started`: when this process began.
+    "newer": never seen before, so it becomes the current one. "older": it was the current one and another followed,
+    which stays. "back": so it was, and nobody runs the newer one any more, so it becomes the current one again.
     """
     if mine not in known:
         return "newer"

@@ -107,13 +107,13 @@ class Verdict:
         what = f"{facts['task']!r} at {_shown(facts['at'])}"
         match self.kind:
             case "sent":
-                return f"{what}{_by_hand(facts)} {_sent(facts)}{_outcome(facts)}."
+                return f"{what}{_requested(facts)} {_sent(facts)}{_outcome(facts)}."
             case "sending":
-                return f"{what}{_by_hand(facts)} {_sending(facts)}."
+                return f"{what}{_requested(facts)} {_sending(facts)}."
             case "coalesced" | "missed":
-                return f"{what}{_by_hand(facts)} {_missed(facts)}."
+                return f"{what}{_requested(facts)} {_missed(facts)}."
             case "skipped" if "state" in facts:
-                return f"{what}{_by_hand(facts)} was skipped: {_skipped(facts)}."
+                return f"{what}{_requested(facts)} was skipped: {_skipped(facts)}."
             case "skipped":
                 return f"{what} has no run: {_closed(facts)}."
             case "waiting":
@@ -142,7 +142,7 @@ def _shown(text: str | None) -> str:
     return shown(datetime.fromisoformat(text)) if text else ""
 
 
-def _by_hand(facts: Facts) -> str:
+def _requested(facts: Facts) -> str:
     return f" (run {facts['run']}, by hand)" if facts["run"] else ""
 
 

@@ -16,12 +16,12 @@ _CLOCK = {
 }
 
 
-def _told(using: str) -> datetime | None:
+def _given(using: str) -> datetime | None:
     """The present instant where the database is not to be asked: SQLite has no clock but the host's, and a test may
     give another; None: ask.
     """
-    told = clock.database_now()
-    return clock.host_now() if told is None and connections[using].vendor not in _CLOCK else told
+    instant = clock.database_now()
+    return clock.host_now() if instant is None and connections[using].vendor not in _CLOCK else instant
 
 
 def clock_sql(using: str) -> tuple[str, list[Any]]:
@@ -29,15 +29,15 @@ def clock_sql(using: str) -> tuple[str, list[Any]]:
 
     The real clock and never the start of the transaction.
     """
-    vendor, told = connections[using].vendor, _told(using)
-    return (_CLOCK[vendor], []) if told is None else ("%s", [to_column(vendor, told)])
+    vendor, instant = connections[using].vendor, _given(using)
+    return (_CLOCK[vendor], []) if instant is None else ("%s", [to_column(vendor, instant)])
 
 
 def now(using: str) -> datetime:
     """The present instant by the database's clock."""
-    told = _told(using)
-    if told is not None:
-        return told
+    instant = _given(using)
+    if instant is not None:
+        return instant
     sql, params = clock_sql(using)
     with connections[using].cursor() as cursor:
         cursor.execute(f"SELECT {sql}", params)

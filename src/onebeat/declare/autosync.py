@@ -53,12 +53,12 @@ class AtWork:
         if self._sources is None:
             found = find()
             self._started = database_clock.now(self.using)
-            tell(sync(self.using, found))
+            log_report(sync(self.using, found))
             self._sources = found
         elif not seen(self.using, self._sources):
             report = sync(self.using, self._sources, started=self._started)
-            if "back" in report.turns.values():
-                tell(report)
+            if "back" in report.standings.values():
+                log_report(report)
 
 
 def of_scheduler(app: Any) -> list[Source]:
@@ -66,14 +66,14 @@ def of_scheduler(app: Any) -> list[Source]:
     return [sources.of_apps(), sources.of_settings(app)]
 
 
-def tell(report: Report) -> None:
+def log_report(report: Report) -> None:
     """Log what a sync did."""
     for refused in report.refused:
         logger.error("the task %r, as code declares it, is refused: %s", refused.name, refused.why)
     for name, note in report.notes:
         logger.warning("the task %r, as code declares it: %s", name, note)
-    for source, whose in report.turns.items():
-        if whose == "older":
+    for source, standing in report.standings.items():
+        if standing == "older":
             logger.warning(
                 "an older version of the code: what its %s declare is not stored, a newer version has said otherwise; "
                 "`manage.py onebeat sync` stores it", source,
@@ -96,6 +96,6 @@ def after_migrate(using: str, **kwargs: Any) -> None:
         app = made_here()
         if app is not None:
             found.append(sources.of_settings(app))
-        tell(sync(using, found))
+        log_report(sync(using, found))
     except Exception as error:  # the tables are migrated; `check` has said what is wrong with a module
         logger.error("what code declares is not stored: %s", registry.failure(error))

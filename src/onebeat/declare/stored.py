@@ -1,6 +1,6 @@
 """A task's row in the form in which code speaks of it: every field by name, each value plain and always alike.
 
-What is compared is this form, so that a zone's other spelling, a blank in JSON or an empty text for NULL is no change.
+This form is compared, so that another way to write a zone, a blank in JSON or an empty text for NULL is no change.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ from typing import Any, Literal
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
 
-from onebeat.core.three_way_merge import Turn, merge, turn
+from onebeat.core.three_way_merge import Standing, merge, standing
 from onebeat.db import database_clock, transactions, upserts
 from onebeat.declare import entries, stored
 from onebeat.declare.sources import Source, Spec
@@ -61,17 +61,17 @@ class Report:
     refused: list[Refused] = field(default_factory=list)
     #: The task and the part of its declaration that is left out, and why.
     notes: list[tuple[str, str]] = field(default_factory=list)
-    #: By source, whose turn it was. "older": nothing of that source was touched.
-    turns: dict[str, Turn] = field(default_factory=dict)
+    #: By source, how its version of the code stands. "older": nothing of that source was touched.
+    standings: dict[str, Standing] = field(default_factory=dict)
 
 
 def sync(
     using: str, sources: Sequence[Source], *, apply: bool = True, force: bool = False, started: datetime | None = None
 ) -> Report:
-    """Bring the database to what the sources say, as far as their versions of the code have the turn.
+    """Bring the database to what the sources say, as far as their versions of the code are the current ones.
 
-    Without `apply` nothing is written. `force`: these versions take the turn, whoever has it. `started`: when this
-    process did (None: just now). In one transaction; one task that cannot be written stops no other.
+    Without `apply` nothing is written. `force`: these versions become the current ones, whatever is stored. `started`:
+    when this process did (None: just now). In one transaction; one task that cannot be written stops no other.
     """
 
     def once() -> Report:
@@ -89,9 +89,9 @@ def _sync(using: str, sources: Sequence[Source], apply: bool, force: bool, start
     for source in sources:
         report.refused += source.refused
         report.notes += source.notes
-        if (whose := _turn(using, source, apply, force, started or now, now)) is not None:
-            report.turns[source.name] = whose
-            if whose != "older":
+        if (found := _standing(using, source, apply, force, started or now, now)) is not None:
+            report.standings[source.name] = found
+            if found != "older":
                 mine.append(source)
     # A name in both places is that of `schedules.py`, which comes first.
     specs: dict[str, tuple[str, Spec]] = {}
@@ -231,8 +231,10 @@ def declared_values(row: Declared | None) -> dict[str, Any] | None:
     return dict(json.loads(row.values)) if row is not None and row.values else None
 
 
-def _turn(using: str, source: Source, apply: bool, force: bool, started: datetime, now: datetime) -> Turn | None:
-    """Whose turn it is to say what this source declares. None: it has never declared anything."""
+def _standing(
+    using: str, source: Source, apply: bool, force: bool, started: datetime, now: datetime
+) -> Standing | None:
+    """How this source's version of the code stands. None: it has never declared anything."""
     versions, mine = CodeVersion.objects.using(using), source.digest()
     if not versions.filter(pk=source.name).exists():
         if not source.specs and not source.refused:
@@ -245,20 +247,20 @@ def _turn(using: str, source: Source, apply: bool, force: bool, started: datetim
     known: list[str] = json.loads(version.known)
     since = version.since if isinstance(version.since, datetime) else None
     seen = version.seen_at if isinstance(version.seen_at, datetime) else None
-    whose = turn(mine, known, seen_at=seen, since=since, started=started, now=now)
-    if whose == "older" and force:
-        whose = "back"
-    if apply and whose != "older":
+    found = standing(mine, known, seen_at=seen, since=since, started=started, now=now)
+    if found == "older" and force:
+        found = "back"
+    if apply and found != "older":
         version.seen_at = now
-        if whose != "current":
+        if found != "current":
             version.known = json.dumps([*(one for one in known if one != mine), mine][-_KNOWN:])
             version.since = now
         version.save(using=using)
-    return whose
+    return found
 
 
 def seen(using: str, sources: Iterable[Source]) -> bool:
-    """Say that processes of these versions are at work. Returns whether all of them have the turn."""
+    """Say that processes of these versions are at work. Returns whether all of them are the current ones."""
     now, digests = database_clock.now(using), {one.name: one.digest() for one in sources}
     current = True
     for version in CodeVersion.objects.using(using).filter(pk__in=digests):

@@ -34,16 +34,16 @@ class Housekeeping:
         self._asked: float | None = None
         self._next_piece = clock.monotonic()
 
-    def step(self, beat: int, room: float) -> bool:
-        """Do a piece of what is to be done, if this scheduler is the one to do it. `beat` names it; `room`: how many
-        seconds there are before something else is to be done. Returns whether a plan was changed.
+    def step(self, beat: int, budget_seconds: float) -> bool:
+        """Do a piece of what is to be done, if this scheduler is the one to do it. `beat` names it; `budget_seconds`:
+        how long until something else is to be done. Returns whether a plan was changed.
         """
         if not self._mine(beat):
             return False
-        planned = self._sweep.step(room)
+        planned = self._sweep.step(budget_seconds)
         begin = clock.monotonic()
         if begin >= self._next_piece:
-            done = self._prune(_SIZE if room >= _SHARE else _SMALL)
+            done = self._prune(_SIZE if budget_seconds >= _SHARE else _SMALL)
             took = clock.monotonic() - begin
             self._next_piece = begin + (_PASS_SECONDS if done else took / _SHARE)
         return planned

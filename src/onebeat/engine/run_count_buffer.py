@@ -40,14 +40,14 @@ class RunCountBuffer:
             else:
                 self._runs[one.task.id] = run_counts.Runs(1, now)
 
-    def step(self, room: float) -> None:
-        """Write what is owed for long enough: one portion, and more as long as `room` seconds last. The rest follows at
-        the next step.
+    def step(self, budget_seconds: float) -> None:
+        """Write the counts that have waited long enough: one portion, and more as long as `budget_seconds` last. The
+        rest follows at the next step.
         """
         begin = clock.monotonic()
         if not self._runs or begin - self._written < self._settings.run_state_seconds:
             return
-        self._portions(_PORTION if len(self._runs) <= _MOST else self._settings.batch_size, begin + room)
+        self._portions(_PORTION if len(self._runs) <= _MOST else self._settings.batch_size, begin + budget_seconds)
 
     def write(self) -> None:
         """Write all of it; what is locked by somebody waits for the next time."""
@@ -73,6 +73,6 @@ class RunCountBuffer:
         part = {task: self._runs[task] for task in tasks}
         done = run_counts.flush(self.using, part, self._reader)
         for task in tasks:
-            held = self._runs.pop(task)
+            waiting = self._runs.pop(task)
             if task not in done:
-                self._runs[task] = held  # behind the others
+                self._runs[task] = waiting  # behind the others

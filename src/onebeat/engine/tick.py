@@ -49,7 +49,7 @@ class Engine:
         self._last_recovery: datetime | None = None
         self._broker_answered = True
 
-    @signals.held()
+    @signals.deferred()
     def tick(self) -> float:
         """Do what is due now. Returns the seconds until the next tick is worth making; 0 when more is waiting already.
 

@@ -8,16 +8,16 @@ from typing import Any
 
 def lines(found: dict[str, Any], *, done: bool) -> list[str]:
     """The report of `adopt.check` or `record.recorded` for people; `done` says whether it has been carried out."""
-    told = [f"STOPS: {line}" for line in found.get("stops", ())]
+    report = [f"STOPS: {line}" for line in found.get("stops", ())]
     for kind in ("interval", "crontab", "clocked"):
         if kind in found:
-            told += _merged(kind, found[kind], "" if done else "would be ")
+            report += _merged(kind, found[kind], "" if done else "would be ")
     if found.get("readings", {}).get("rows"):
-        told += _readings(found["readings"], done)
+        report += _readings(found["readings"], done)
     for row in found.get("unplannable", ()):
         tasks = f"would be quarantined: {', '.join(row['tasks'])}" if row["tasks"] else "no enabled task uses it"
-        told.append(f"{row['kind']} ({row['value']}): {row['why']}; {tasks}")
-    return told or ["nothing to merge"]
+        report.append(f"{row['kind']} ({row['value']}): {row['why']}; {tasks}")
+    return report or ["nothing to merge"]
 
 
 def _merged(kind: str, found: dict[str, Any], would: str) -> Iterator[str]:

@@ -84,26 +84,26 @@ def _recorded(database: str, found: dict[str, Any], *, keep: bool) -> list[dict[
 
 
 def _lines(found: dict[str, Any], *, done: bool) -> list[str]:
-    told = [f"AT WORK: {one}; it has to be stopped first" for one in found["schedulers"]]
-    told.append(
+    report = [f"AT WORK: {one}; it has to be stopped first" for one in found["schedulers"]]
+    report.append(
         f"{found['tasks']} tasks: run state {'' if done else 'to be '}written for {found['run_state']}, "
         f"{found['finished']} finished ones {'' if done else 'to be '}disabled"
     )
     if found["unsent"]:
-        told.append(
+        report.append(
             f"{found['unsent']} occurrences were claimed by a scheduler that is lost, and not recorded as sent: "
             "django-celery-beat sends them"
         )
     for one in found["wrong"][:_NAMED]:
         what = "DISABLED" if one["disabled"] and done else "WRONG THERE"
-        told.append(f"{what}: {one['name']} ({one['id']}): {one['why']}")
-    told += [f"differs: {one['name']} ({one['id']}): {one['what']}" for one in found["notes"][:_NAMED]]
+        report.append(f"{what}: {one['name']} ({one['id']}): {one['why']}")
+    report += [f"differs: {one['name']} ({one['id']}): {one['what']}" for one in found["notes"][:_NAMED]]
     more = max(0, len(found["wrong"]) - _NAMED) + max(0, len(found["notes"]) - _NAMED)
     if more:
-        told.append(f"and {more} more; --json names all")
+        report.append(f"and {more} more; --json names all")
     if any(not one["disabled"] for one in found["wrong"]):
-        told.append("--disable disables those that are wrong there and keeps a record of them.")
-    told += [f"disabled by an earlier handback: {one['name']} ({one['id']}): {one['why']}" for one in found["record"]]
+        report.append("--disable disables those that are wrong there and keeps a record of them.")
+    report += [f"disabled by an earlier handback: {one['name']} ({one['id']}): {one['why']}" for one in found["record"]]
     if found["constraints"]:
-        told.append(_KEPT)
-    return [*told, _TABLES]
+        report.append(_KEPT)
+    return [*report, _TABLES]

@@ -42,7 +42,7 @@ def if_there(collector: Collector, field: Any, sub_objs: Any, using: str) -> Non
 if_there.lazy_sub_objs = True  # type: ignore[attr-defined]
 
 
-def tell(using: str, done: tuple[int, dict[str, int]]) -> tuple[int, dict[str, int]]:
+def record_hints(using: str, done: tuple[int, dict[str, int]]) -> tuple[int, dict[str, int]]:
     """Let it be known that something was deleted; gives back Django's count."""
     if done[0]:
         change_hints.deleted(using)

@@ -45,7 +45,7 @@ class TaskState(models.Model):
     open_occurrence = models.BigIntegerField(null=True)
     #: Grows with every write; a write names the version it read.
     version = models.BigIntegerField(default=0)
-    #: Why the task is set aside; empty when it is not.
+    #: Why the task is quarantined; empty when it is not.
     quarantine = models.TextField(default="", blank=True)
     # The definition it was planned from, as plain copies, so that a change made by any hand shows in one comparison.
     # Times are copied as the task's own columns hold them.

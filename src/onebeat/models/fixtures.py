@@ -53,8 +53,8 @@ def load(schedule: models.Model, kind: str, value: Sequence[str], using: str) ->
     if (run := _current(using)) is None:
         return False
     model, key = apps.get_model(LABEL, f"{kind}schedule"), schedule.pk
-    held = model._base_manager.using(using).filter(**{name: getattr(schedule, name) for name in value})
-    here = key if held.filter(pk=key).exists() else unique_rows.find(using, schedule, value)
+    stored = model._base_manager.using(using).filter(**{name: getattr(schedule, name) for name in value})
+    here = key if stored.filter(pk=key).exists() else unique_rows.find(using, schedule, value)
     if key is not None:
         run.met((model, key), key if here is None else here)
     if here is None or here == key:
@@ -63,7 +63,7 @@ def load(schedule: models.Model, kind: str, value: Sequence[str], using: str) ->
     return True
 
 
-def watch() -> None:
+def connect() -> None:
     """Connect the receivers, to the models that point at schedules and no others."""
     for model in apps.get_models():
         if any(_pointing(model)):

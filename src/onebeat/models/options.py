@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
+from django.core.exceptions import ValidationError
 from django.db import models, router, transaction
 from django.utils.translation import gettext_lazy as _
 
@@ -15,14 +16,17 @@ from onebeat.models import change_hints, fields
 from onebeat.models.deletion import if_there
 from onebeat.models.edits import SAVE_ARGUMENTS
 from onebeat.models.instants import UTCDateTimeField
+from onebeat.models.task_rules import check_json
 
 
 class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
     """A change of a task's options is a change of the task: the engine gets a hint."""
 
     def update(self, **kwargs: Any) -> int:
-        """As Django's."""
+        """Django's `update`. Raises `ValidationError` for message options that are no JSON object."""
         self._for_write = True
+        if "extra" in kwargs:
+            check_extra(kwargs["extra"])
         with transaction.atomic(using=self.db):
             change_hints.changed_where(self.db, "task", self)
             return super().update(**kwargs)
@@ -40,9 +44,12 @@ class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
     delete.queryset_only = True  # type: ignore[attr-defined]
 
     def bulk_create(self, objs: Iterable[TaskOptions], *args: Any, **kwargs: Any) -> list[TaskOptions]:
-        """As Django's. Raises as `save`."""
+        """Django's `bulk_create`. Raises as `save`."""
         self._for_write = True
         schema.require(self.db)
+        objs = list(objs)
+        for one in objs:
+            check_extra(one.extra)
         with transaction.atomic(using=self.db):
             made = super().bulk_create(objs, *args, **kwargs)
             change_hints.changed(self.db, "task", [one.pk for one in made])
@@ -147,10 +154,19 @@ class TaskOptions(models.Model):
     def __str__(self) -> str:
         return f"options of task {self.task_id}"
 
+    def clean_fields(self, exclude: Any = None) -> None:
+        """Django's, and message options are a JSON object."""
+        super().clean_fields(exclude)
+        if "extra" not in (exclude or ()):
+            check_extra(self.extra)
+
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save, and leave a hint for the engine in the same transaction. Raises `ImproperlyConfigured` on a database
-        whose tables are of an older onebeat.
+        """Save, and leave a hint for the engine in the same transaction.
+
+        Raises `ImproperlyConfigured` on a database whose tables are of an older onebeat, and `ValidationError` for
+        message options that are no JSON object.
         """
+        check_extra(self.extra)
         kwargs |= dict(zip(SAVE_ARGUMENTS, args, strict=False))
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         schema.require(using)
@@ -169,6 +185,16 @@ class TaskOptions(models.Model):
         with transaction.atomic(using=using):
             change_hints.changed(using, "task", [self.task_id])
             return super().delete(using=using, keep_parents=keep_parents)
+
+
+def check_extra(value: object) -> None:
+    """Raise `ValidationError` on the field `extra` unless it holds a JSON object, as text or as it is."""
+    if hasattr(value, "resolve_expression"):
+        return
+    try:
+        check_json("extra", TaskOptions._meta.get_field("extra").to_python(value))
+    except ValidationError as error:
+        raise ValidationError({"extra": error}) from error
 
 
 def split_tags(text: str) -> set[str]:

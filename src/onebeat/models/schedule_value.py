@@ -21,7 +21,7 @@ from onebeat.db import transactions
 from onebeat.db.schema import LABEL
 from onebeat.errors import InvalidSchedule
 from onebeat.models import change_hints, unique_rows
-from onebeat.models.deletion import naming_tasks, tell
+from onebeat.models.deletion import naming_tasks, record_hints
 from onebeat.models.edits import SAVE_ARGUMENTS, clean_values, for_form, plain
 from onebeat.models.fixtures import load
 
@@ -125,7 +125,7 @@ class ScheduleQuerySet(models.QuerySet[S]):
             return super().update(**kwargs)
         values = {name: value for name, value in kwargs.items() if not hasattr(value, "resolve_expression")}
 
-        def wanted() -> Iterator[S]:
+        def edited() -> Iterator[S]:
             for row in self.model._base_manager.using(self.db).filter(pk__in=keys):
                 for name, value in values.items():
                     setattr(row, name, value)
@@ -133,7 +133,7 @@ class ScheduleQuerySet(models.QuerySet[S]):
 
         with transactions.writing(self.db):
             keys = list(self.order_by().values_list("pk", flat=True))
-            with _edit(self.model, self.db, keys, wanted):
+            with _edit(self.model, self.db, keys, edited):
                 return super().update(**kwargs)
 
     update.alters_data = True  # type: ignore[attr-defined]
@@ -142,7 +142,7 @@ class ScheduleQuerySet(models.QuerySet[S]):
         """As Django's. Raises `ProtectedError`, naming them, if several tasks use one of the schedules."""
         self._for_write = True
         with naming_tasks(self.model):
-            return tell(self.db, super().delete())
+            return record_hints(self.db, super().delete())
 
     delete.alters_data = True  # type: ignore[attr-defined]
     delete.queryset_only = True  # type: ignore[attr-defined]
@@ -293,7 +293,7 @@ class ScheduleValue(models.Model):
         """As Django's. Raises `ProtectedError`, naming them, if several tasks use it."""
         using = using or router.db_for_write(type(self), instance=self)
         with naming_tasks(type(self)):
-            return tell(using, super().delete(using, keep_parents))
+            return record_hints(using, super().delete(using, keep_parents))
 
     def _save_table(
         self,
@@ -346,12 +346,12 @@ class ScheduleValue(models.Model):
 
 @contextmanager
 def _edit(
-    model: type[ScheduleValue], using: str, keys: Sequence[Any], wanted: Callable[[], Iterable[ScheduleValue]]
+    model: type[ScheduleValue], using: str, keys: Sequence[Any], edited: Callable[[], Iterable[ScheduleValue]]
 ) -> Iterator[None]:
     """A change of these rows' values: it must leave valid rules, the engine sees it, and it is logged if tasks share
     them.
 
-    `wanted` gives the rows as they were to be, to find which other row stands in the way.
+    `edited` gives the rows as they were to be, to find which other row stands in the way.
     """
     rows = model._base_manager.using(using).filter(pk__in=keys)
     try:
@@ -363,7 +363,7 @@ def _edit(
                 row.clean_value()
             change_hints.changed(using, model.KIND, [row.pk for row in changed])
     except IntegrityError as error:
-        twin = next(filter(None, (row.twin(using) for row in wanted())), None)
+        twin = next(filter(None, (row.twin(using) for row in edited())), None)
         if twin is None and len(keys) < 2:
             raise
         raise _taken(twin) from error

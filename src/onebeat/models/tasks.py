@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from onebeat.core import clock
 from onebeat.db import transactions
 from onebeat.models import change_hints, fields, task_rules
-from onebeat.models.deletion import tell, with_its_one_task
+from onebeat.models.deletion import record_hints, with_its_one_task
 from onebeat.models.edits import SAVE_ARGUMENTS, clean_values, for_form, plain
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalSchedule, SolarSchedule
@@ -94,7 +94,7 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
     def delete(self) -> tuple[int, dict[str, int]]:
         """As Django's."""
         self._for_write = True
-        return tell(self.db, super().delete())
+        return record_hints(self.db, super().delete())
 
     delete.alters_data = True  # type: ignore[attr-defined]
     delete.queryset_only = True  # type: ignore[attr-defined]
@@ -292,7 +292,7 @@ class PeriodicTask(models.Model):
     def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """As Django's."""
         using = using or router.db_for_write(type(self), instance=self)
-        return tell(using, super().delete(using, keep_parents))
+        return record_hints(using, super().delete(using, keep_parents))
 
 
 @fields.quiet

@@ -129,8 +129,8 @@ def _seen(using: str, instances: Sequence[models.Model], value: Sequence[str]) -
     keys: dict[Key, Any] = {}
     for start in range(0, len(instances), _PORTION):
         part = instances[start : start + _PORTION]
-        wanted = reduce(or_, (models.Q(**{name: getattr(one, name) for name in value}) for one in part))
-        for row in type(part[0])._base_manager.using(using).filter(wanted).order_by("-pk"):
+        matches = reduce(or_, (models.Q(**{name: getattr(one, name) for name in value}) for one in part))
+        for row in type(part[0])._base_manager.using(using).filter(matches).order_by("-pk"):
             keys[_key(using, row, value)] = row.pk
     return keys
 

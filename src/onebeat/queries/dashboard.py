@@ -1,4 +1,4 @@
-"""What a person wants to know first: who is at work, what is overdue, set aside, or unknown to anybody."""
+"""What a person wants to know first: who is at work, what is overdue, quarantined, or unknown to anybody."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def dashboard(using: str, known: Collection[str]) -> Dashboard:
     fields = ("task_id", "task__name")
     return Dashboard(
         now=now,
-        schedulers=[Scheduler(beat, _state(beat, now)) for beat in _beats(using, now)],
+        schedulers=[Scheduler(beat, _state(beat, now)) for beat in _schedulers(using, now)],
         waiting=_count(states.filter(wake_at__isnull=False)),
         overdue=list(late.values(*fields, "due_at")[:NAMED]),
         overdue_count=_count(late),
@@ -72,7 +72,7 @@ def _count(rows: Any) -> int:
     return int(rows.order_by()[: COUNTED + 1].count())
 
 
-def _beats(using: str, now: datetime) -> list[Beat]:
+def _schedulers(using: str, now: datetime) -> list[Beat]:
     rows = Beat.objects.using(using).filter(seen_at__gt=now - _REMEMBERED)
     return list(rows.order_by("stopped_at", "-seen_at")[:NAMED])
 

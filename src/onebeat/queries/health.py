@@ -67,13 +67,13 @@ def health(using: str) -> Health:
     task or a message that was refused stops nothing else, so they are figures and no problem of the whole.
     """
     now, settings = database_clock.now(using), current()
-    beats = Beat.objects.using(using).filter(
+    schedulers = Beat.objects.using(using).filter(
         seen_at__gt=now - timedelta(seconds=settings.away_seconds), stopped_at=None
     )
     states = TaskState.objects.using(using)
     oldest = states.filter(wake_at__lte=now).order_by("wake_at").values_list("wake_at", flat=True).first()
     lag = max(timedelta(0), now - oldest) if oldest else timedelta(0)
-    alive = list(beats.values_list("able_since", "skew_ms", "unable_reason"))
+    alive = list(schedulers.values_list("able_since", "skew_ms", "unable_reason"))
     able = sum(since is not None for since, _, _ in alive)
     reasons = sorted({reason or STARTING for _, _, reason in alive}) or [NO_SCHEDULER]
     problems = [] if able else reasons
@@ -90,7 +90,7 @@ def health(using: str) -> Health:
         "lag_seconds": lag.total_seconds(),
         "due": states.filter(wake_at__lte=now).count(),
         "quarantined": states.filter(quarantine__gt="").count(),
-        "failed_publishes": beats.aggregate(sum=Sum("failed"))["sum"] or 0,
+        "failed_publishes": schedulers.aggregate(sum=Sum("failed"))["sum"] or 0,
         "largest_skew_ms": max((abs(skew) for _, skew, _ in alive), default=0),
         "paused": all_paused(pause.by, pause.why) if pause else "",
     }

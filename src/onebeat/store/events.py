@@ -1,4 +1,4 @@
-"""The signals of `onebeat.signals`, and counts of the same, told by whoever writes the row that they are about."""
+"""The signals of `onebeat.signals`, and counts of the same, emitted by whoever writes the row that they are about."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def sent(
     using: str, task: int, name: str, due_at: datetime, run: int, occurrence: int, celery_task_id: uuid.UUID
 ) -> None:
     """The broker has a message."""
-    told = {"due_at": due_at, "run": run, "occurrence_id": occurrence, "celery_task_id": celery_task_id}
-    signals.tell(signals.task_sent, Occurrence, using, task=name, task_id=task, **told)
+    arguments = {"due_at": due_at, "run": run, "occurrence_id": occurrence, "celery_task_id": celery_task_id}
+    signals.emit(signals.task_sent, Occurrence, using, task=name, task_id=task, **arguments)
 
 
 def skipped(
@@ -32,10 +32,10 @@ def skipped(
 ) -> None:
     """A nominal time, or a range of them, is not sent."""
     counters.add(using, reason)
-    told = {"due_at": due_at, "last_due_at": last_due_at, "run": run, "reason": reason, "detail": detail}
-    signals.tell(signals.occurrence_skipped, Occurrence, using, task=name, task_id=task, **told)
+    arguments = {"due_at": due_at, "last_due_at": last_due_at, "run": run, "reason": reason, "detail": detail}
+    signals.emit(signals.occurrence_skipped, Occurrence, using, task=name, task_id=task, **arguments)
 
 
 def quarantined(using: str, task: int, name: str, reason: str) -> None:
-    """A task is set aside."""
-    signals.tell(signals.task_quarantined, PeriodicTask, using, task=name, task_id=task, reason=reason)
+    """A task is quarantined."""
+    signals.emit(signals.task_quarantined, PeriodicTask, using, task=name, task_id=task, reason=reason)

@@ -29,12 +29,12 @@ def take(using: str, name: str, holder: int, span: timedelta) -> int | None:
 def renew(using: str, name: str, term: int, span: timedelta) -> bool:
     """Hold on for another `span`. False: it ended, or somebody else holds it."""
     now = database_clock.now(using)
-    return bool(_held(using, name, term).filter(lease_until__gt=now).update(lease_until=now + span))
+    return bool(_of_term(using, name, term).filter(lease_until__gt=now).update(lease_until=now + span))
 
 
 def release(using: str, name: str, term: int) -> None:
     """Let the next one have it at once."""
-    _held(using, name, term).update(lease_until=DatabaseNow())
+    _of_term(using, name, term).update(lease_until=DatabaseNow())
 
 
 def place(using: str, name: str) -> int:
@@ -44,8 +44,8 @@ def place(using: str, name: str) -> int:
 
 def move(using: str, name: str, term: int, to: int) -> bool:
     """Say where the work goes on. False: another has it by now."""
-    return bool(_held(using, name, term).update(place=to))
+    return bool(_of_term(using, name, term).update(place=to))
 
 
-def _held(using: str, name: str, term: int) -> QuerySet[Lease, Lease]:
+def _of_term(using: str, name: str, term: int) -> QuerySet[Lease, Lease]:
     return Lease.objects.using(using).filter(pk=name, term=term)

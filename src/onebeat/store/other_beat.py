@@ -1,10 +1,10 @@
-"""Another beat on the same tables, such as the old one that nobody stopped: suspected by what it writes, proved by a
-bait, and told to all schedulers by one fact.
+"""Detect another beat on the same tables, such as the old one that nobody stopped, from what it writes; confirm it with
+a canary task; publish the result to all schedulers as one fact.
 
-The bait is an enabled one-off with a run to its name. django-celery-beat, from 2.0 on, disables such a task when it
-reads it, and sends nothing; to onebeat it came finished, and is left alone. So if a bait that was made a moment ago is
-disabled, there is another beat: no other evidence would be enough to stop sending. docs/adr/0019-two-beats.md has the
-reasons.
+The canary is an enabled one-off task that has one run on record. django-celery-beat, from 2.0 on, disables such a task
+when it reads it, and sends nothing; onebeat takes it for finished and leaves it alone. So if a canary that was made a
+moment ago is disabled, another beat is at work: no other evidence would be enough to stop sending.
+docs/adr/0019-two-beats.md has the reasons.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ logger = logging.getLogger("onebeat")
 
 CANARY = "onebeat: is another beat at work?"
 _FACT = "other_beat"
-#: Of the bait's schedule, which nobody else uses: a thousand years, in days.
+#: The interval of the canary's schedule, which nobody else uses: a thousand years, in days.
 _EVERY = 365_250
 #: So near to a run of ours lies what another beat writes as its own run of the same time.
 _NEAR = timedelta(seconds=10)
-#: So many sightings within so long ask for a bait.
+#: So many foreign writes within so long ask for a canary.
 _SIGHTINGS, _WITHIN = 3, timedelta(minutes=15)
 #: A beat looks at its tasks every five seconds, and takes its time to read many.
 _WAIT = timedelta(seconds=20)
-#: How long one proof counts. Another bait is laid before it ends.
+#: How long one proof counts. Another canary is made before it ends.
 _COUNTS = timedelta(seconds=60)
 #: How often the fact is read.
 _ASK = timedelta(seconds=2)
-#: What no bait was taken for is no reason to lay another one soon.
+#: How long no canary is made after one that no beat has disabled.
 _REST = timedelta(minutes=10)
 #: Of so many tasks a scheduler remembers what it wrote.
 _REMEMBERED = 20_000
@@ -66,9 +66,9 @@ class ForeignWriteDetector:
         if mine is None or last_run_at is None or to_utc(last_run_at) == mine:
             return
         for read in (to_utc, from_their_run):
-            theirs = read(last_run_at)
-            near = min(abs(theirs - mine), abs(theirs - sent)) <= _NEAR
-            if near and to_utc(changed) >= theirs:
+            foreign = read(last_run_at)
+            near = min(abs(foreign - mine), abs(foreign - sent)) <= _NEAR
+            if near and to_utc(changed) >= foreign:
                 self._seen.append(sent)
                 return
 
@@ -88,51 +88,51 @@ class ForeignWriteDetector:
 
 
 class OtherBeat:
-    """Whether to hold because another beat sends what this one would send. All schedulers come to one answer."""
+    """Whether to stand by because another beat sends what this one would send. All schedulers come to one answer."""
 
-    def __init__(self, using: str, watch: ForeignWriteDetector) -> None:
+    def __init__(self, using: str, detector: ForeignWriteDetector) -> None:
         self.using = using
-        self.watch = watch
-        self.held = False
+        self.detector = detector
+        self.standby = False
         self._asked: datetime | None = None
-        self._laid: datetime | None = None
+        self._made_at: datetime | None = None
         self._rested: datetime | None = None
         self._proved: datetime | None = None
 
     def step(self, now: datetime) -> bool:
-        """To be called in every tick. Returns whether to hold."""
-        if self._asked is not None and now - self._asked < _ASK and self._laid is None:
-            return self.held
+        """To be called in every tick. Returns whether to stand by."""
+        if self._asked is not None and now - self._asked < _ASK and self._made_at is None:
+            return self.standby
         if self._asked is None:
             self._remove(older_than=now - 3 * _WAIT)
         self._asked = now
-        if self._laid is not None:
+        if self._made_at is not None:
             self._look(now)
         classic = _classic(self.using, now)
         self._proved = last_proof(self.using)
         proved = self._proved is not None and now - self._proved < _COUNTS
         again = proved and self._proved is not None and now - self._proved > _COUNTS / 2
         rested = self._rested is None or now - self._rested > _REST
-        if self._laid is None and (again or (rested and not proved and self.watch.suspects(now))):
-            self._lay(now)
-        self._hold(proved or bool(classic), classic, now)
-        return self.held
+        if self._made_at is None and (again or (rested and not proved and self.detector.suspects(now))):
+            self._make_canary(now)
+        self._stand_by(proved or bool(classic), classic, now)
+        return self.standby
 
     def close(self) -> None:
-        """Take the bait away."""
-        if self._laid is not None:
+        """Remove the canary."""
+        if self._made_at is not None:
             self._remove()
 
-    def _hold(self, wanted: bool, classic: str, now: datetime) -> None:
-        if wanted and not self.held:
+    def _stand_by(self, standby: bool, classic: str, now: datetime) -> None:
+        if standby and not self.standby:
             what = f"a scheduler in classic mode ({classic})" if classic else "an old django-celery-beat"
             logger.error("%s sends the same tasks: onebeat sends nothing until it has stopped", what)
-        if self.held and not wanted:
+        if self.standby and not standby:
             logger.warning("the other beat has stopped: onebeat goes on")
             leave_out(self.using, now)
-        self.held = wanted
+        self.standby = standby
 
-    def _lay(self, now: datetime) -> None:
+    def _make_canary(self, now: datetime) -> None:
         try:
             with transactions.short_transaction(self.using):
                 schedule, _ = IntervalSchedule.objects.using(self.using).get_or_create(every=_EVERY, period="days")
@@ -140,18 +140,18 @@ class OtherBeat:
                     name=CANARY, task=CANARY, interval=schedule, one_off=True, total_run_count=1,
                     description="Made by onebeat for some seconds. A beat that disables it is not onebeat.",
                 )  # fmt: skip
-        except IntegrityError:  # another scheduler has laid it, and will tell
+        except IntegrityError:  # another scheduler has made it, and publishes what it finds
             self._rested = now
-            self._remove(older_than=now - 3 * _WAIT)  # or laid it and was killed
+            self._remove(older_than=now - 3 * _WAIT)  # or made it and was killed
             return
         plans.touch(self.using)
-        self._laid = now
+        self._made_at = now
 
     def _look(self, now: datetime) -> None:
-        assert self._laid is not None
+        assert self._made_at is not None
         rows = PeriodicTask._base_manager.using(self.using).filter(name=CANARY)
         enabled = rows.values_list("enabled", flat=True).first()
-        if enabled is not False and now - self._laid <= _WAIT:
+        if enabled is not False and now - self._made_at <= _WAIT:
             return
         if enabled is False:
             Fact.objects.using(self.using).update_or_create(
@@ -159,7 +159,7 @@ class OtherBeat:
             )  # fmt: skip
         else:
             self._rested = now
-        self.watch.forget()
+        self.detector.forget()
         self._remove()
 
     def _remove(self, older_than: datetime | None = None) -> None:
@@ -169,7 +169,7 @@ class OtherBeat:
         if rows.delete()[0]:
             schedules = IntervalSchedule._base_manager.using(self.using).filter(every=_EVERY, period="days")
             schedules.filter(periodictask=None).delete()
-        self._laid = None
+        self._made_at = None
 
 
 def last_proof(using: str) -> datetime | None:

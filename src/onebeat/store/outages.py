@@ -16,7 +16,7 @@ def able_until(using: str) -> datetime | None:
     return last
 
 
-def ended(using: str, now: datetime, away: timedelta, *, beat: int, waited: bool, lived: bool) -> Outage | None:
+def ended(using: str, now: datetime, unseen_for: timedelta, *, beat: int, waited: bool, lived: bool) -> Outage | None:
     """A scheduler is able to send, and no other is: record the stretch in which nobody was.
 
     `waited`: it was at work all the time and its broker did not answer. `lived`: its process was there, and did not
@@ -26,9 +26,9 @@ def ended(using: str, now: datetime, away: timedelta, *, beat: int, waited: bool
     if began is None or began >= now:
         return None
     # Another one that could be asked meanwhile was not able either: then it was the broker.
-    others = Beat.objects.using(using).filter(seen_at__gt=now - away, stopped_at=None).exclude(pk=beat)
+    others = Beat.objects.using(using).filter(seen_at__gt=now - unseen_for, stopped_at=None).exclude(pk=beat)
     kind = Outage.Kind.DOWN
-    if waited or others.filter(able_since=None, started_at__lt=now - away).exists():
+    if waited or others.filter(able_since=None, started_at__lt=now - unseen_for).exists():
         kind = Outage.Kind.BROKER
     elif lived:
         kind = Outage.Kind.DATABASE

@@ -61,8 +61,8 @@ def _consume(using: str, limit: int, after: int) -> tuple[int, int | None]:
             else:
                 _spread(using, kind, ref, at)
                 done.append(pk)
-        held = plan(using, changed_at, database_clock.now(using), changed_at)
-        done += [pk for pk, kind, ref, *_ in rows if kind == Change.Kind.TASK and ref not in held]
+        locked_elsewhere = plan(using, changed_at, database_clock.now(using), changed_at)
+        done += [pk for pk, kind, ref, *_ in rows if kind == Change.Kind.TASK and ref not in locked_elsewhere]
         Change.objects.using(using).filter(pk__in=done).delete()
     return len(done), rows[-1][0] if len(rows) == limit else None
 
@@ -81,9 +81,9 @@ def plan(using: str, tasks: Iterable[int], now: datetime, changed_at: Mapping[in
     """
     ids = sorted(tasks)
     mine = task_states.lock(using, ids)
-    held = task_states.existing(using, ids) - mine.keys()
+    locked_elsewhere = task_states.existing(using, ids) - mine.keys()
     # Read after the lock: a definition read before it could be older than the state it is compared with.
-    found = definitions.fetch(using, [task for task in ids if task not in held])
+    found = definitions.fetch(using, [task for task in ids if task not in locked_elsewhere])
     gone = [state for task, state in mine.items() if task not in found or not planning.same_task(found[task], state)]
     forget(using, gone, now)
     mine = {task: state for task, state in mine.items() if state not in gone}
@@ -102,7 +102,7 @@ def plan(using: str, tasks: Iterable[int], now: datetime, changed_at: Mapping[in
     for one in new:
         _emit(using, found[one.task], one, "")
     again(using, [(found[task], state) for task, state in mine.items() if task in found], changed_at, now)
-    return held
+    return locked_elsewhere
 
 
 def forget(using: str, gone: Iterable[State], now: datetime) -> None:

@@ -66,11 +66,11 @@ def report(
     return done > 0
 
 
-def able_since(using: str, now: datetime, away: timedelta, *, besides: int | None = None) -> datetime | None:
-    """Since when some scheduler has been able to send; None when none is. Schedulers not seen for `away` do not
+def able_since(using: str, now: datetime, unseen_for: timedelta, *, besides: int | None = None) -> datetime | None:
+    """Since when some scheduler has been able to send; None when none is. Schedulers not seen for `unseen_for` do not
     count, nor does the one whose key is `besides`.
     """
-    rows = Beat.objects.using(using).filter(seen_at__gt=now - away, stopped_at=None)
+    rows = Beat.objects.using(using).filter(seen_at__gt=now - unseen_for, stopped_at=None)
     if besides is not None:
         rows = rows.exclude(pk=besides)
     since: datetime | None = rows.aggregate(since=Min("able_since"))["since"]

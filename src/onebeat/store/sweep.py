@@ -41,15 +41,15 @@ class Sweep:
         self._rest = rest
         self._next = self._began = clock.monotonic()
 
-    def step(self, room: float = _SHARE) -> bool:
-        """Look at the next tasks, if it is time: one slice, and more as long as `room` seconds last, for at most a
+    def step(self, budget_seconds: float = _SHARE) -> bool:
+        """Look at the next tasks, if it is time: one slice, and more as long as `budget_seconds` last, for at most a
         tenth of the time since the step before. Returns whether one was planned.
         """
         begin = clock.monotonic()
         if not self.size or begin < self._next:
             return False
         self._planned = False
-        budget = min(_SHARE, room)
+        budget = min(_SHARE, budget_seconds)
         while self._slice() and clock.monotonic() - begin < budget:
             pass
         self._next = begin + (clock.monotonic() - begin) / _SHARE

@@ -24,7 +24,7 @@ def linked(model: type[M]) -> type[M]:
     deletions of the model are as fast as ever, and `for_` is refused.
     """
     _watched.add(_label(model))
-    _watch(model)
+    _connect(model)
     return model
 
 
@@ -46,14 +46,14 @@ def _label(model: type[models.Model]) -> str:
     return concrete._meta.label_lower
 
 
-def _watch(model: type[models.Model]) -> None:
+def _connect(model: type[models.Model]) -> None:
     signals.post_delete.connect(_deleted, sender=model, dispatch_uid=f"onebeat linked {model._meta.label_lower}")
 
 
 def _prepared(sender: type[models.Model], **kwargs: Any) -> None:
     # A proxy is a sender of its own.
     if sender._meta.proxy and _label(sender) in _watched:
-        _watch(sender)
+        _connect(sender)
 
 
 def _deleted(sender: type[models.Model], instance: models.Model, **kwargs: Any) -> None:

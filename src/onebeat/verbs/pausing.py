@@ -110,12 +110,12 @@ def _resume(using: str, of: Named, catch_up: CatchUp, by: str, now: datetime) ->
     """
     done = 0
     for part in bulk_rows.portions(of):
-        held = task_states.hold(using, part)
+        states = task_states.hold(using, part)
         paused = TaskOptions.objects.using(using).filter(pk__in=part, paused=True)
         since = dict(paused.values_list("pk", "paused_at"))
         found = definitions.fetch(using, since)
         for task, begun in since.items():
-            definition, state = found.get(task), held.get(task)
+            definition, state = found.get(task), states.get(task)
             if definition is None or state is None:
                 continue
             words = f"paused{by_whom(definition.paused_by, definition.paused_why)}"
@@ -142,9 +142,9 @@ def _resume_all(using: str, catch_up: CatchUp, by: str, now: datetime) -> int:
             skipped = _skipped(using).filter(last__gte=pause.since).order_by()
             ids |= set(skipped.values_list("task_id", flat=True).distinct())
         for part in bulk_rows.portions(ids):
-            held, found = task_states.hold(using, part), definitions.fetch(using, part)
+            states, found = task_states.hold(using, part), definitions.fetch(using, part)
             for task in part:
-                definition, state = found.get(task), held.get(task)
+                definition, state = found.get(task), states.get(task)
                 if definition is None or state is None:
                     continue
                 state = _pass(using, definition, state, pause.until or _FOR_EVER, all_paused(pause.by, pause.why), now)

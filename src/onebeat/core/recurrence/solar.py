@@ -84,7 +84,7 @@ class Solar:
 
 def _cut_before(time: float, longitude: float) -> int:
     """The last cut that is surely not later than `time`. Even cuts are midnights of the sun, odd ones noons."""
-    return math.floor((time + longitude / 360 - _SUN_IS_LATE) * 2) + 1
+    return int((time + longitude / 360 - _SUN_IS_LATE) * 2 // 1) + 1
 
 
 @lru_cache(maxsize=4096)

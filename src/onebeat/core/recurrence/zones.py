@@ -17,7 +17,7 @@ _SECOND = timedelta(seconds=1)
 
 
 def zone(name: str | tzinfo) -> ZoneInfo:
-    """The IANA zone of that name; letter case does not matter and the zone carries the IANA spelling.
+    """The IANA zone of that name; letter case does not matter and the zone carries the name as IANA writes it.
 
     Takes a ZoneInfo, `datetime.UTC` and the zones of pytz as well. Raises InvalidSchedule (field "timezone") for
     anything else, and for a zone without an IANA name: its rules could not be stored.

@@ -38,8 +38,8 @@ class Confirmed:
     @staticmethod
     def possible(connection: Any) -> bool:
         """Whether this connection's transport can do so, and the project wants confirms."""
-        wanted = connection.transport_options.get("confirm_publish")
-        return bool(wanted) and isinstance(connection.default_channel, amqp.Channel)
+        confirms = connection.transport_options.get("confirm_publish")
+        return bool(confirms) and isinstance(connection.default_channel, amqp.Channel)
 
     @contextmanager
     def numbered(self) -> Iterator[list[int]]:

@@ -61,7 +61,7 @@ def _foreseen(table: ScheduleTable, report: MergeReport) -> tuple[dict[str, obje
 
 
 def _tried(table: ScheduleTable, report: MergeReport, look: Callable[[], T]) -> T:
-    """What `look` sees when every value has its one spelling; nothing of it stays."""
+    """What `look` sees when every value has its canonical form; nothing of it stays."""
     with transactions.short_transaction(table.using):
         merge.respell(table, report, 0, lambda line: None)
         found = look()

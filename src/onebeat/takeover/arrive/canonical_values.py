@@ -1,4 +1,4 @@
-"""One spelling for each value of a schedule row that was taken over: what the models' fields would have stored."""
+"""The canonical form of each value of a schedule row that was taken over: what the fields would have stored."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def clocked(values: Values) -> Values:
     return (str(moment),)
 
 
-#: For each kind: the columns whose spelling varies, and what makes the one spelling.
+#: For each kind: the columns that vary, and what makes the canonical form.
 SPELLED: dict[str, tuple[Sequence[str], Callable[[Values], Values]]] = {
     "interval": (("period",), interval),
     "crontab": ((*KINDS, "timezone"), crontab),

@@ -47,11 +47,11 @@ class MergeReport:
         self.repointed += other.repointed
 
 
-# -- one spelling --------------------------------------------------------------------------------------------------
+# -- canonical values ----------------------------------------------------------------------------------------------
 
 
 def respell(table: ScheduleTable, report: MergeReport, after: int, progress: Progress) -> int:
-    """Give the rows that follow `after` the one spelling of their values. Returns the last key that was seen."""
+    """Give the rows that follow `after` the canonical form of their values. Returns the last key that was seen."""
     columns, canonical = SPELLED[table.kind]
     if table.kind == "clocked" and table.vendor != "sqlite":
         return after
@@ -62,7 +62,7 @@ def respell(table: ScheduleTable, report: MergeReport, after: int, progress: Pro
         if wrong:
             report.respelled += transactions.retrying(table.using, partial(_respell, table, wrong))
         after = rows[-1][0]
-        progress(f"{table.kind}: spelling, up to row {after}")
+        progress(f"{table.kind}: canonical values, up to row {after}")
     return after
 
 

@@ -50,7 +50,7 @@ def differences(one: Definition, plan: State, now: datetime) -> Iterator[Differe
     read = list(_crontab(one, plan)) if one.crontab is not None else []
     yield from read
     if plan.quarantine and not read:
-        yield Difference(f"set aside here ({plan.quarantine}); it runs there")
+        yield Difference(f"quarantined here ({plan.quarantine}); it runs there")
     if one.policy.paused_until is not None and one.policy.paused_until > now:
         yield Difference("paused here; it runs there")
     for name in ("clocked_time", "start_time", "expires"):

@@ -193,8 +193,8 @@ def _columns(
         columns["enabled"] = enabled
     if count != one.total_run_count:
         columns["total_run_count"] = count
-    if last is not None and (wanted := to_their_run(last)) != one.last_run_at:
-        columns["last_run_at"] = wanted
+    if last is not None and (expected := to_their_run(last)) != one.last_run_at:
+        columns["last_run_at"] = expected
     return columns
 
 
