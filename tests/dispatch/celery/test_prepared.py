@@ -80,9 +80,9 @@ def filled(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     seen: list[str] = []
     publish = Kind.publish
 
-    def spy(self: Kind, producer: Any, message: Message) -> None:
+    def spy(self: Kind, producer: Any, message: Message, way: Any) -> None:
         seen.append(message.id)
-        publish(self, producer, message)
+        publish(self, producer, message, way)
 
     monkeypatch.setattr(Kind, "publish", spy)
     return seen

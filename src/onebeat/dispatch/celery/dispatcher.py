@@ -17,7 +17,7 @@ from onebeat.dispatch.base import Accepted, Deferred, Failed, Message, PublishRe
 from onebeat.dispatch.celery import amqp_messages
 from onebeat.dispatch.celery.amqp_messages import Unencodable
 from onebeat.dispatch.celery.confirmed import Confirmed
-from onebeat.dispatch.celery.prepared import Kinds, arguments_error
+from onebeat.dispatch.celery.prepared import Kinds, Way, arguments_error
 
 logger = logging.getLogger("onebeat")
 
@@ -71,6 +71,7 @@ class CeleryDispatcher:
         self._confirmed: Confirmed | None = None
         #: What the broker has taken once by itself over this connection, so that it may join a batch.
         self._proven: set[Hashable] = set()
+        self._way: Any = None
 
     def ready(self) -> bool:
         if self._producer is not None:
@@ -97,6 +98,7 @@ class CeleryDispatcher:
     def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
         if not self.ready():
             return [_UNAVAILABLE] * len(messages)
+        self._way = Way(self._producer)
         # Where nobody can tell the difference a batch pays from a few messages on.
         plain = self._usable(self._kinds) is None or any(self._overridden(message.task) for message in messages)
         if singly or len(messages) < (self.plain_below if plain else min(self.plain_below, _FEW)):
@@ -224,10 +226,12 @@ class CeleryDispatcher:
         try:
             kind = kinds.of(message) if kinds is not None else None
             if kind is not None:
-                kind.publish(producer, message)
+                kind.publish(producer, message, self._way)
                 return Accepted()
             if (wrong := self._arguments_error(message)) is not None:
                 return Refused(wrong)
+            for observer in self._way.observers:
+                observer.begin(message)
             self._apply(message, producer)
         except Exception as error:
             return self._failure(message, error)

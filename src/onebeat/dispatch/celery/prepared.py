@@ -5,7 +5,8 @@ mostly differ in their id and arguments alone. So Celery builds the first messag
 all routing, and hands it to a recorder instead of a producer; the others are filled in from what was recorded.
 
 A kind is only prepared when nobody could tell the difference: no receiver of a publish signal, no router but a table,
-no patched or overridden method on the way, no end of life. Anything else takes Celery's own way, message by message.
+no patched or overridden method on the way but those of known observers (`observers`), no end of life. Anything else
+takes Celery's own way, message by message.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from celery.app.routes import MapRoute
 from celery.utils.saferepr import saferepr
 
 from onebeat.dispatch.base import Message
-from onebeat.dispatch.celery.patches import written_in
+from onebeat.dispatch.celery.observers import Observer, active
+from onebeat.dispatch.celery.patches import original
 
 #: The options whose values make a kind. A message with another option (`expires`) is not filled in.
 _KIND = ("queue", "exchange", "routing_key", "priority")
@@ -31,6 +33,15 @@ _SHORT = 100
 _LONGEST_SHOWN = 1024
 
 
+class Way:
+    """How messages leave during one call: seen by whom, and by which `publish` of a producer."""
+
+    def __init__(self, producer: Any) -> None:
+        self.observers: list[Observer] = active()
+        whole: Callable[..., Any] = type(producer).publish
+        self.publish: Callable[..., Any] = original(whole, "kombu.messaging") or whole
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A recorded message: what Celery handed to the producer."""
@@ -40,8 +51,8 @@ class Kind:
     #: Raises `TypeError` for arguments that the task does not take.
     check: Callable[..., Any] | None
 
-    def publish(self, producer: Any, message: Message) -> None:
-        """Publish `message` as one of this kind."""
+    def publish(self, producer: Any, message: Message, way: Way) -> None:
+        """Publish `message` as one of this kind, with what the observers on its way add."""
         args = type(self.body[0])(message.args)  # a tuple for a registered task, a list for a name
         if self.check is not None:
             self.check(*args, **message.kwargs)
@@ -51,10 +62,13 @@ class Kind:
             "root_id": message.id,
             "argsrepr": _shown(args),
             "kwargsrepr": _shown(message.kwargs),
-            **message.options.get("headers", {}),
         }
+        own = message.options.get("headers", {})
+        for observer in way.observers:
+            own = observer.headers(own)
+        headers.update(own)
         body = (args, message.kwargs, *self.body[2:])
-        producer.publish(body, **{**self.options, "headers": headers, "correlation_id": message.id})
+        way.publish(producer, body, **{**self.options, "headers": headers, "correlation_id": message.id})
 
 
 class Kinds:
@@ -102,10 +116,13 @@ class Kinds:
         recorder = _Recorder(self._producer)
         options = {name: value for name, value in message.options.items() if name in _KIND}
         options |= {"task_id": message.id, "producer": recorder, "retry": False}
+        send: Any
         if task is not None:
-            task.apply_async(tuple(message.args), message.kwargs, **options)
+            send = original(type(task).apply_async, "celery.app.task")
+            send(task, tuple(message.args), message.kwargs, **options)
         else:
-            self._app.send_task(message.task, message.args, message.kwargs, **options)
+            send = original(type(self._app).send_task, "celery.app.base")
+            send(self._app, message.task, message.args, message.kwargs, **options)
         body, found = recorder.body, recorder.options
         headers = found.get("headers") or {}
         if not isinstance(body, tuple) or headers.get("id") != message.id or found.get("correlation_id") != message.id:
@@ -144,8 +161,8 @@ class _Recorder:
 
 
 def _untouched(owner: Any, name: str, module: str) -> bool:
-    """Whether a method is Celery's own."""
-    return name not in getattr(owner, "__dict__", {}) and written_in(getattr(type(owner), name, None), module)
+    """Whether a method is Celery's own, but for known observers."""
+    return name not in getattr(owner, "__dict__", {}) and original(getattr(type(owner), name, None), module) is not None
 
 
 def _shown(value: Any) -> str:

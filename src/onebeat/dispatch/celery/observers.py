@@ -1,0 +1,44 @@
+"""Known observers of what is published. Each wraps Celery's methods to add headers to a message and decides nothing.
+
+Instead of calling its wrappers for each message, a room of `contrib` adds what they add, so that messages can still be
+filled in. The room is imported when the observer has been.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import Any, Protocol
+
+from onebeat.dispatch.base import Message
+
+#: The observer's module, and the room that serves it. A room has `wrappers`, which names the modules of its observer's
+#: wrappers (none, if they have to be called), and `observer`, which makes an `Observer` if it is set up.
+_ROOMS = {"sentry_sdk.integrations.celery": "onebeat.contrib.sentry.tracing"}
+
+
+class Observer(Protocol):
+    """An observer, as it is set up while one call publishes some messages."""
+
+    def begin(self, message: Message) -> None:
+        """`message` goes through Celery's methods next, and so through the observer's own wrappers."""
+        ...
+
+    def headers(self, headers: dict[str, Any]) -> dict[str, Any]:
+        """The headers of a message that is filled in, with what the wrappers would have added."""
+        ...
+
+
+def wrappers() -> list[str]:
+    """The modules whose wrappers around Celery's methods need not be called."""
+    return [name for room in _rooms() for name in room.wrappers()]
+
+
+def active() -> list[Observer]:
+    """The observers that are set up in this process now."""
+    return [found for room in _rooms() if (found := room.observer()) is not None]
+
+
+def _rooms() -> list[ModuleType]:
+    return [import_module(room) for module, room in _ROOMS.items() if module in sys.modules]
