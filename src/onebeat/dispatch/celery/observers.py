@@ -13,9 +13,9 @@ from typing import Any, Protocol
 
 from onebeat.dispatch.base import Message
 
-#: The observer's module, and the room that serves it. A room has `wrappers`, which names the modules of its observer's
+#: The observer's module, and ours that serves it. That has `wrappers`, which names the modules of its observer's
 #: wrappers (none, if they have to be called), and `observer`, which makes an `Observer` if it is set up.
-_ROOMS = {"sentry_sdk.integrations.celery": "onebeat.contrib.sentry.tracing"}
+_SERVED_BY = {"sentry_sdk.integrations.celery": "onebeat.contrib.sentry.tracing"}
 
 
 class Observer(Protocol):
@@ -32,13 +32,13 @@ class Observer(Protocol):
 
 def wrappers() -> list[str]:
     """The modules whose wrappers around Celery's methods need not be called."""
-    return [name for room in _rooms() for name in room.wrappers()]
+    return [name for module in _modules() for name in module.wrappers()]
 
 
 def active() -> list[Observer]:
     """The observers that are set up in this process now."""
-    return [found for room in _rooms() if (found := room.observer()) is not None]
+    return [found for module in _modules() if (found := module.observer()) is not None]
 
 
-def _rooms() -> list[ModuleType]:
-    return [import_module(room) for module, room in _ROOMS.items() if module in sys.modules]
+def _modules() -> list[ModuleType]:
+    return [import_module(ours) for package, ours in _SERVED_BY.items() if package in sys.modules]

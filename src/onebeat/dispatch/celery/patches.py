@@ -25,6 +25,6 @@ def original(function: Any, *modules: str) -> Any:
         if not written_in(function, *observers.wrappers()):
             return None
         # What a wrapper calls it keeps in a closure.
-        held = (cell.cell_contents for cell in function.__closure__ or ())
-        function = next((one for one in held if type(one) is FunctionType), None)
+        inside = (cell.cell_contents for cell in function.__closure__ or ())
+        function = next((one for one in inside if type(one) is FunctionType), None)
     return function
