@@ -130,12 +130,20 @@ def _column(model: type[models.Model], name: str) -> Any:
 
 def exists(using: str, table: str, column: str = "") -> bool:
     """Whether there is a table (not a view) of this name, with this column if one is named."""
-    link = connections[using]
-    with link.cursor() as cursor:
-        tables = {one.name for one in link.introspection.get_table_list(cursor) if one.type in ("t", "p")}
-        if table not in tables or not column:
-            return table in tables
-        return column in {one.name for one in link.introspection.get_table_description(cursor, table)}
+    # Not Django's introspection: it parses each table's whole statement on SQLite, and there are many models to ask of.
+    vendor = connections[using].vendor
+    name = expressions.quoted(using, table) if vendor == "postgresql" else table
+    sql = {
+        "postgresql": "SELECT a.attname::text FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid "
+        "WHERE c.oid = to_regclass(%s) AND c.relkind IN ('r', 'p') AND a.attnum > 0 AND NOT a.attisdropped",
+        "mysql": "SELECT column_name FROM information_schema.columns WHERE table_schema = DATABASE() "
+        "AND table_name = %s AND table_name NOT IN "
+        "(SELECT table_name FROM information_schema.views WHERE table_schema = DATABASE())",
+        "sqlite": "SELECT c.name FROM sqlite_master m JOIN pragma_table_xinfo(m.name) c "
+        "WHERE m.type = 'table' AND m.name = %s",
+    }[vendor]
+    names = {one for (one,) in _rows(using, sql, name)}
+    return column in names if column else bool(names)
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,10 +73,10 @@ def _unconstrained(using: str, registry: Apps) -> Iterator[ScheduleTable]:
     """The schedule tables that are there and have no constraint yet."""
     there = {model._meta.db_table for model in _present(using, registry)}
     for kind in VALUES:
-        if f"{LABEL}_{kind}schedule" in there:
-            table = schedule_table(using, kind, registry)
-            if not constrain.present(table, constraint_name(kind)):
-                yield table
+        if f"{LABEL}_{kind}schedule" not in there:
+            continue
+        if not constrain.present(schedule_table(using, kind, registry, alone=True), constraint_name(kind)):
+            yield schedule_table(using, kind, registry)
 
 
 def obstacles(using: str, registry: Apps) -> list[Obstacle]:

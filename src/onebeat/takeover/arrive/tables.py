@@ -6,7 +6,7 @@ Migrations use this, so no model is imported.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.apps import apps as installed
@@ -93,15 +93,18 @@ def listed(keys: Sequence[int]) -> str:
     return ", ".join(str(int(key)) for key in keys)
 
 
-def schedule_table(using: str, kind: str, registry: Apps) -> ScheduleTable:
-    """A schedule table with everything in the database that refers to it.
+def schedule_table(using: str, kind: str, registry: Apps, *, alone: bool = False) -> ScheduleTable:
+    """A schedule table with everything in the database that refers to it; `alone`: without.
 
     `registry` has the models as the tables are. Raises LookupError before the migration that makes the table.
     """
     meta = registry.get_model(LABEL, f"{kind}schedule")._meta
     assert meta.pk is not None
-    found = catalog.references(using, meta.db_table, meta.pk.column, {installed, registry})
-    found += catalog.generic_references(using, meta.db_table, installed)
+    table = ScheduleTable(using, kind, meta.db_table, meta.pk.column, VALUES[kind])
+    if alone:
+        return table
+    found = catalog.references(using, table.name, table.pk, {installed, registry})
+    found += catalog.generic_references(using, table.name, installed)
     if catalog.exists(using, _COPIES, kind):
         found.append(Reference(expressions.quoted(using, _COPIES), kind))
-    return ScheduleTable(using, kind, meta.db_table, meta.pk.column, VALUES[kind], tuple(found))
+    return replace(table, references=tuple(found))

@@ -27,7 +27,7 @@ def present(using: str) -> list[str]:
     found = []
     for kind in VALUES:
         if catalog.exists(using, apps.get_model(LABEL, f"{kind}schedule")._meta.db_table):
-            table = schedule_table(using, kind, apps)
+            table = schedule_table(using, kind, apps, alone=True)
             found += [kind] if constrain.present(table, constraint_name(kind)) else []
     return found
 
