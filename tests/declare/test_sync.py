@@ -218,7 +218,7 @@ def test_an_older_version_undoes_nothing_beside_a_newer_one(still: None, code: C
     code(*old)
     code(*new)
     report = code(*old)  # an old pod that starts once more
-    assert report.turns == {"schedules": "older"} and report.changes == []
+    assert report.standings == {"schedules": "older"} and report.changes == []
     assert (row("t").interval.every, row("added").enabled, row("gone").enabled) == (5, True, False)
     # The newer one reports now and then. Nobody has run it for long: the older one was put back.
     clock.move(at(QUIET.total_seconds() + 1))
@@ -231,7 +231,7 @@ def test_a_person_may_put_the_older_version_back_at_once(still: None, code: Code
     code(one("t"))
     code(one("t"), one("added"))
     assert what(code(one("t"), force=True)) == {"t": "same", "added": "removed"}
-    assert code(one("t"), one("added")).turns == {"schedules": "older"}
+    assert code(one("t"), one("added")).standings == {"schedules": "older"}
 
 
 @pytest.fixture

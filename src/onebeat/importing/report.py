@@ -38,7 +38,7 @@ def as_text(
 ) -> Counter[str]:
     """Lines for people; returns how many rows had which outcome.
 
-    `detail`: 0 for the sum alone, 1 to name what a person should look at (and in a dry run what would be written), 2 to
+    `detail`: 0 or 1 to name what a person should look at (and in a dry run what would be written), 2 to
     name every row.
     """
     write(f"From {source}")

@@ -2,8 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
+
+NAME = "adopt"
+#: It is asked before the first `migrate`.
+NEEDS_TABLES = False
+
+
+def add(commands: Subparsers) -> list[CommandParser]:
+    """Declare the subcommand."""
+    parser = commands.add_parser(NAME, help="show what taking over a django-celery-beat database merged")
+    parser.add_argument("--check", action="store_true", help="show what `migrate` would do; change nothing")
+    return [parser]
+
+
+def handle(command: BaseCommand, *, database: str, check: bool, as_json: bool, **options: object) -> None:
+    """What `migrate` would merge, or what it merged. Exit code 1 if something stops it."""
+    from onebeat.takeover.arrive import record
+    from onebeat.takeover.arrive.adopt import check as foreseen
+
+    found = foreseen(database) if check else record.recorded(database)
+    for line in [json.dumps(found)] if as_json else lines(found, done=not check):
+        command.stdout.write(line)
+    if found.get("stops"):
+        raise CommandError("`migrate` would stop", returncode=1)
 
 
 def lines(found: dict[str, Any], *, done: bool) -> list[str]:

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.core import checks
 from django.core.management.base import BaseCommand, CommandError
 
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
+
 NAME = "check"
+NEEDS_TABLES = True
 
 
-def add(commands: Any) -> Any:
+def add(commands: Subparsers) -> list[CommandParser]:
     """Declare the subcommand."""
     parser = commands.add_parser(NAME, help="check onebeat's settings and database")
     parser.add_argument(
@@ -19,17 +25,16 @@ def add(commands: Any) -> Any:
         action="store_true",
         help="after copying a database: give the copy task ids of its own, from the next occurrence on",
     )
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
+    return [parser]
 
 
-def handle(command: BaseCommand, *, database: str, renew_namespace: bool, **options: Any) -> None:
+def handle(command: BaseCommand, *, database: str, renew_namespace: bool, as_json: bool, **options: object) -> None:
     """A line for each finding. Exit code 1 if one of them is an error."""
     from onebeat.store import occurrences
 
     namespace = occurrences.renew_namespace(database) if renew_namespace else occurrences.namespace(database)
     found = [one for one in checks.run_checks(databases=[database]) if str(one.id).startswith("onebeat.")]
-    if options["json"]:
+    if as_json:
         lines = [{"id": one.id, "level": one.level, "message": one.msg, "hint": one.hint} for one in found]
         command.stdout.write(json.dumps({"namespace": str(namespace), "renewed": renew_namespace, "found": lines}))
     else:

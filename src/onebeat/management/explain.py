@@ -4,26 +4,31 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.core.management.base import BaseCommand, CommandError
 
-from onebeat.management.words import instant
+from onebeat.management.common import instant
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
 
 NAME = "explain"
+NEEDS_TABLES = True
 
 
-def add(commands: Any) -> Any:
+def add(commands: Subparsers) -> list[CommandParser]:
     """Declare the subcommand."""
     parser = commands.add_parser(NAME, help="say why a task did or did not run at a time")
     parser.add_argument("name", metavar="NAME", help="the task's name")
     parser.add_argument("--at", required=True, metavar="T", help="ISO 8601; without a zone, in TIME_ZONE")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
+    return [parser]
 
 
-def handle(command: BaseCommand, *, name: str, at: str, database: str, **options: Any) -> None:
-    """One sentence. Exit code 1 for a task that nobody knows, 2 for a time that is none."""
+def handle(command: BaseCommand, *, name: str, at: str, database: str, as_json: bool, **options: object) -> None:
+    """One sentence. Exit code 1 for a task that nobody knows, 2 for an invalid time."""
     from onebeat.errors import UnknownTask
     from onebeat.queries.explain import explain
 
@@ -32,7 +37,7 @@ def handle(command: BaseCommand, *, name: str, at: str, database: str, **options
         verdict = explain(database, name, when)
     except UnknownTask as error:
         raise CommandError(str(error), returncode=1) from error
-    if options["json"]:
+    if as_json:
         found = {"kind": verdict.kind, "sentence": verdict.sentence, "facts": verdict.facts}
         command.stdout.write(json.dumps(found))
     else:

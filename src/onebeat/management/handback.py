@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from django.core.management.base import CommandError
+from django.core.management.base import BaseCommand, CommandError
 
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
+
+NAME = "handback"
+NEEDS_TABLES = False
 _TABLES = (
-    "The tables onebeat_* are left as they are, and disturb nobody. To take them away as well, with all that they "
+    "The tables onebeat_* are left as they are, and do no harm. To take them away as well, with all that they "
     "hold: manage.py migrate django_celery_beat 0019"
 )
 _KEPT = (
@@ -21,17 +28,25 @@ _RECORD = "handed_back"
 _NAMED = 200
 
 
-def arguments(commands: Any) -> Any:
-    """Its parser."""
-    parser = commands.add_parser("handback", help="give the tables back to django-celery-beat")
+def add(commands: Subparsers) -> list[CommandParser]:
+    """Declare the subcommand."""
+    parser = commands.add_parser(NAME, help="give the tables back to django-celery-beat")
     parser.add_argument("--check", action="store_true", help="show what it would do; change nothing. Exit code 1: look")
     parser.add_argument("--disable", action="store_true", help="disable the tasks that must not be left to it as is")
     parser.add_argument("--drop-constraints", action="store_true", help="take our unique constraints away")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
+    return [parser]
 
 
-def run(out: Any, *, database: str, check: bool, disable: bool, drop_constraints: bool, **options: Any) -> None:
+def handle(
+    command: BaseCommand,
+    *,
+    database: str,
+    check: bool,
+    disable: bool,
+    drop_constraints: bool,
+    as_json: bool,
+    **options: object,
+) -> None:
     """Exit code 0, or 1: a scheduler is at work (nothing was changed), or `check` found something to look at."""
     from onebeat.takeover.leave import handback, unconstrain
 
@@ -46,7 +61,7 @@ def run(out: Any, *, database: str, check: bool, disable: bool, drop_constraints
         unconstrain.drop(database)
     found["constraints"] = unconstrain.present(database)
     found["record"] = _recorded(database, found, keep=not check)
-    out.write(json.dumps(found) if options["json"] else "\n".join(_lines(found, done=not check)))
+    command.stdout.write(json.dumps(found) if as_json else "\n".join(_lines(found, done=not check)))
     if check and (found["schedulers"] or found["wrong"]):
         raise CommandError("Something to look at.", returncode=1)
 

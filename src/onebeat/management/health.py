@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from django.core.management.base import BaseCommand, CommandError
 
 from onebeat.core.text import shown
 
 if TYPE_CHECKING:  # the models are loaded when a command is handled
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
     from onebeat.queries.health import Health
 
 NAME = "health"
+NEEDS_TABLES = True
 #: What each problem's code means.
 _SENTENCES = {
     "no_scheduler": "no scheduler is at work",
@@ -26,19 +30,18 @@ _SENTENCES = {
 }
 
 
-def add(commands: Any) -> Any:
+def add(commands: Subparsers) -> list[CommandParser]:
     """Declare the subcommand."""
     parser = commands.add_parser(NAME, help="exit with 0 if what is due is being sent, else with 1")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
+    return [parser]
 
 
-def handle(command: BaseCommand, *, database: str, **options: Any) -> None:
+def handle(command: BaseCommand, *, database: str, as_json: bool, **options: object) -> None:
     """The figures, and what is wrong. Exit code 1 if something is."""
     from onebeat.queries.health import health
 
     found = health(database)
-    if options["json"]:
+    if as_json:
         command.stdout.write(json.dumps(found))
     else:
         for line in _lines(found):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from argparse import SUPPRESS
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.core.management.base import BaseCommand, CommandError
 from django.db import Error, connections
@@ -16,15 +15,22 @@ from onebeat.importing.carry import carry
 from onebeat.importing.rows import Refused, Row
 from onebeat.management.common import UNUSABLE, celery_app
 
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
+
+NAME = "import"
+NEEDS_TABLES = False
 Rows = Iterator[Row | Refused]
 #: Where it is in words, what to warn of, how many there are, and the rows.
 Source = tuple[str, list[str], int, Callable[[], Rows]]
 
 
-def arguments(commands: Any) -> None:
-    """Add the subcommand to those of `onebeat`."""
+def add(commands: Subparsers) -> list[CommandParser]:
+    """Declare the subcommand, with one of its own for each source."""
     parser = commands.add_parser(
-        "import",
+        NAME,
         help="carry tasks over from elsewhere; shows what it would do, and does it with --apply",
         description="Without --apply nothing is written. Exit code 1: something was or would not be carried; 2: the "
         "source or the database cannot be used.",
@@ -32,7 +38,7 @@ def arguments(commands: Any) -> None:
     sources = parser.add_subparsers(dest="source", required=True, metavar="SOURCE")
     settings = sources.add_parser("settings", help="the entries of CELERY_BEAT_SCHEDULE or of the Celery app")
     redbeat = sources.add_parser("redbeat", help="the Redis of celery-redbeat")
-    redbeat.add_argument("--url", help="of the Redis (default: redbeat_redis_url of the Celery app)")
+    redbeat.add_argument("--url", help="the URL of the Redis (default: redbeat_redis_url of the Celery app)")
     redbeat.add_argument("--prefix", help="redbeat_key_prefix (default: the Celery app's, else redbeat:)")
     database = sources.add_parser("database", help="another django-celery-beat database")
     database.add_argument("--from", dest="alias", required=True, help="its alias in DATABASES")
@@ -42,29 +48,20 @@ def arguments(commands: Any) -> None:
         doing = one.add_mutually_exclusive_group()
         doing.add_argument("--apply", action="store_true", help="write it")
         doing.add_argument("--dry-run", action="store_true", help="only show what would be done (that is the default)")
-        one.add_argument("--replace", action="store_true", help="change tasks of the same name that are here otherwise")
-        # Django's own stands before `import`, where nobody looks for it.
-        one.add_argument(
-            *("-v", "--verbosity"),
-            type=int,
-            choices=(0, 1, 2, 3),
-            default=SUPPRESS,
-            help="0 prints the sum alone, 2 every row (default: 1)",
-        )
-        one.add_argument("--json", action="store_true", help="print one JSON object")
-        one.add_argument("--database", help="the alias to write to (default: where the router puts the tasks)")
+        one.add_argument("--replace", action="store_true", help="overwrite tasks of the same name that differ")
+    return [settings, redbeat, database]
 
 
-def run(
-    printer: BaseCommand,
-    /,
+def handle(
+    command: BaseCommand,
     *,
     database: str,
     source: str,
     apply: bool,
     replace: bool,
-    verbosity: int = 1,
-    **options: Any,
+    as_json: bool,
+    verbosity: int,
+    **options: object,
 ) -> None:
     """Print the report. Raises `CommandError` with the exit code unless all was carried."""
     if database not in connections:
@@ -72,10 +69,10 @@ def run(
     sources: dict[str, Callable[..., Source]] = {"settings": _settings, "redbeat": _redbeat, "database": _database}
     where, warnings, total, rows = sources[source](target=database, **options)
     results = carry(database, rows(), apply=apply, replace=replace)
-    results = report.watched(results, total, partial(printer.stderr.write, style_func=str))
-    printed = report.as_json if options["json"] else report.as_text
+    results = report.watched(results, total, partial(command.stderr.write, style_func=str))
+    printed = report.as_json if as_json else report.as_text
     try:
-        counts = printed(where, warnings, results, apply, verbosity, printer.stdout.write)
+        counts = printed(where, warnings, results, apply, verbosity, command.stdout.write)
     except SourceUnavailable as error:
         raise _unusable(f"{where}: {error}. What was written stays; run it again") from error
     except Error as error:
@@ -88,14 +85,14 @@ def _unusable(text: str) -> CommandError:
     return CommandError(text, returncode=UNUSABLE)
 
 
-def _settings(*, app: str | None, **options: Any) -> Source:
+def _settings(*, app: str | None, **options: object) -> Source:
     from onebeat.importing import settings
 
     where, declared = settings.entries(celery_app(app))
     return where, [], len(declared), partial(settings.rows, declared)
 
 
-def _redbeat(*, url: str | None, prefix: str | None, app: str | None, **options: Any) -> Source:
+def _redbeat(*, url: str | None, prefix: str | None, app: str | None, **options: object) -> Source:
     from onebeat.importing.redbeat import Keys, without_password
 
     celery = celery_app(app)
@@ -111,11 +108,11 @@ def _redbeat(*, url: str | None, prefix: str | None, app: str | None, **options:
         raise _unusable("redis-py is needed: pip install redis") from error
     except Exception as error:  # redis-py's own, the socket's, or for a URL that is none
         raise _unusable(f"{shown}: {error}") from error
-    held = "redbeat's lock is held: stop its beat before you start onebeat, or both will send"
-    return f"redbeat at {shown}", [held] if running else [], total, keys.rows
+    locked = "redbeat's lock is held: stop its beat before you start onebeat, or both will send"
+    return f"redbeat at {shown}", [locked] if running else [], total, keys.rows
 
 
-def _database(*, alias: str, target: str, **options: Any) -> Source:
+def _database(*, alias: str, target: str, **options: object) -> Source:
     from onebeat.importing.database import Tables
 
     if alias not in connections:

@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.core.management.base import BaseCommand, CommandError
 
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
+
 NAME = "next"
+NEEDS_TABLES = True
 
 
-def add(commands: Any) -> Any:
+def add(commands: Subparsers) -> list[CommandParser]:
     """Declare the subcommand."""
     parser = commands.add_parser(NAME, help="show what is coming, for one task or for all")
     parser.add_argument("name", nargs="?", metavar="NAME", help="the task's name; without it, the next of all tasks")
     parser.add_argument("--count", type=int, default=10, metavar="N", help="how many (default: 10)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
+    return [parser]
 
 
-def handle(command: BaseCommand, *, name: str | None, count: int, database: str, **options: Any) -> None:
+def handle(
+    command: BaseCommand, *, name: str | None, count: int, database: str, as_json: bool, **options: object
+) -> None:
     """A line for each. Exit code 1 for a task that nobody knows, 2 for a count below 1."""
     from onebeat.db import database_clock
     from onebeat.errors import UnknownTask
@@ -32,7 +39,7 @@ def handle(command: BaseCommand, *, name: str | None, count: int, database: str,
     except UnknownTask as error:
         raise CommandError(str(error), returncode=1) from error
     found = upcoming.upcoming(database, of, count, None, database_clock.now(database))
-    if options["json"]:
+    if as_json:
         lines = [
             {
                 "task": one.task,

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING
 
 from django.core.management.base import BaseCommand
 
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
+
 NAME = "prune"
+NEEDS_TABLES = True
 _SIZE = 5000
 
 
-def add(commands: Any) -> Any:
+def add(commands: Subparsers) -> list[CommandParser]:
     """Declare the subcommand."""
     parser = commands.add_parser(NAME, help="delete what is older than keep_days and keep_failed_days, now")
     parser.add_argument("--dry-run", action="store_true", help="count what would be deleted; change nothing")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
+    return [parser]
 
 
-def handle(command: BaseCommand, *, database: str, dry_run: bool, **options: Any) -> None:
+def handle(command: BaseCommand, *, database: str, dry_run: bool, as_json: bool, **options: object) -> None:
     """How many rows of each kind; progress on stderr."""
     from onebeat.conf import current
     from onebeat.db import database_clock
@@ -34,7 +39,7 @@ def handle(command: BaseCommand, *, database: str, dry_run: bool, **options: Any
             if command.stderr.isatty():
                 command.stderr.write(f"\r{sums['occurrences']} occurrences", ending="")
                 command.stderr.flush()
-    if options["json"]:
+    if as_json:
         command.stdout.write(json.dumps({"dry_run": dry_run, **sums}))
         return
     parts = ", ".join(f"{number} {name}" for name, number in sums.items())

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
+from django.core.management.base import BaseCommand
+
 if TYPE_CHECKING:  # the models are loaded when a command is handled
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
     from onebeat.queries.status import Status
 
+NAME = "status"
+NEEDS_TABLES = True
 #: Why a scheduler at work does not send.
 _UNABLE = {
     "": "starting",
@@ -15,6 +23,20 @@ _UNABLE = {
     "standby": "on standby for another beat",
     "classic": "in classic mode",
 }
+
+
+def add(commands: Subparsers) -> list[CommandParser]:
+    """Declare the subcommand."""
+    return [commands.add_parser(NAME, help="show schedulers, what is due and what is quarantined")]
+
+
+def handle(command: BaseCommand, *, database: str, as_json: bool, **options: object) -> None:
+    """What the schedulers are doing."""
+    from onebeat.queries.status import status
+
+    found = status(database)
+    for line in [json.dumps(found, default=str)] if as_json else lines(found):
+        command.stdout.write(line)
 
 
 def lines(found: Status) -> list[str]:

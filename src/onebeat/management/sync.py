@@ -6,14 +6,20 @@ import json
 from collections.abc import Iterator
 from datetime import datetime
 from itertools import islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from onebeat.management.common import UNUSABLE, celery_app
+from onebeat.management.common import celery_app
+
+if TYPE_CHECKING:
+    from django.core.management.base import CommandParser
+
+    from onebeat.management.common import Subparsers
 
 NAME = "sync"
-#: Exit codes: something is wrong with what code declares; the database or the Celery app cannot be used.
+NEEDS_TABLES = True
+#: The exit code for tasks that are declared and cannot work.
 DANGER = 3
 _RUNS = 3
 _WORDS = {
@@ -26,7 +32,7 @@ _WORDS = {
 }
 
 
-def add(commands: Any) -> Any:
+def add(commands: Subparsers) -> list[CommandParser]:
     """Declare the subcommand."""
     parser = commands.add_parser(
         NAME,
@@ -36,22 +42,25 @@ def add(commands: Any) -> Any:
     )
     parser.add_argument("--dry-run", action="store_true", help="show the difference and the runs; write nothing")
     parser.add_argument("-A", "--app", help="the Celery app as module:attribute (default: the default app)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    return parser
+    return [parser]
 
 
 def handle(
-    command: BaseCommand, *, database: str, dry_run: bool, app: str | None, verbosity: int = 1, **options: Any
+    command: BaseCommand,
+    *,
+    database: str,
+    dry_run: bool,
+    app: str | None,
+    verbosity: int = 1,
+    as_json: bool,
+    **options: object,
 ) -> None:
     """A line for each task that is not as declared, with the fields and the runs that change."""
-    from onebeat.db import database_clock, schema
+    from onebeat.db import database_clock
     from onebeat.declare import registry, sources
     from onebeat.declare.danger import dangers
     from onebeat.declare.sync import sync
 
-    if lacking := schema.lacking(database):
-        missing = ", ".join(lacking)
-        raise CommandError(f"the database is not migrated; missing: {missing}", returncode=UNUSABLE)
     celery = celery_app(app)
     try:
         found = [sources.of_apps(), sources.of_settings(celery)]
@@ -61,7 +70,7 @@ def handle(
         ) from error
     report, now = sync(database, found, apply=not dry_run, force=True), database_clock.now(database)
     wrong = list(dangers(celery, report, now))
-    if options["json"]:
+    if as_json:
         changes = [_as_json(change, now) for change in report.changes]
         named = [{"task": name, "why": why} for name, why in wrong]
         command.stdout.write(json.dumps({"dry_run": dry_run, "changes": changes, "dangers": named}))
@@ -75,7 +84,7 @@ def handle(
         for name, why in wrong:
             command.stderr.write(f"! {name}: {why}")
     if wrong:
-        raise CommandError(f"{len(wrong)} in danger", returncode=DANGER)
+        raise CommandError(f"{len(wrong)} declared tasks cannot work", returncode=DANGER)
 
 
 def _as_json(change: Any, now: datetime) -> dict[str, Any]:
