@@ -184,7 +184,7 @@ class ClockField(Canonical, ClockTime):
     """
 
     def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
-        """As Django's; aware values become local wall clock where the database takes nothing else."""
+        """The value for the column; an aware one becomes local wall clock where the database takes nothing else."""
         if not prepared:
             value = self.get_prep_value(value)
         local = not settings.USE_TZ and not connection.features.supports_timezones

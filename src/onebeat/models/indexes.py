@@ -20,19 +20,19 @@ class Partial(models.Index):
         self.where = where
 
     def deconstruct(self) -> tuple[str, Any, dict[str, Any]]:
-        """As Django's."""
+        """The path and the arguments from which a migration makes the index again, its condition among them."""
         path, args, kwargs = super().deconstruct()
         return path, args, {**kwargs, "where": self.where}
 
     def create_sql(self, model: Any, schema_editor: Any, using: str = "", **kwargs: Any) -> Statement:
-        """As Django's; where there is no such index, a statement that does nothing."""
+        """The statement that creates the index; one that does nothing where the database has no partial indexes."""
         if not schema_editor.connection.features.supports_partial_indexes:
             return Statement("DO 0")
         plain = models.Index(fields=self.fields, name=self.name, condition=self.where)
         return plain.create_sql(model, schema_editor, using, **kwargs)
 
     def remove_sql(self, model: Any, schema_editor: Any, **kwargs: Any) -> Any:
-        """As Django's; where there is no such index, a statement that does nothing."""
+        """The statement that drops the index; one that does nothing where the database has no partial indexes."""
         if not schema_editor.connection.features.supports_partial_indexes:
             return Statement("DO 0")
         return super().remove_sql(model, schema_editor, **kwargs)

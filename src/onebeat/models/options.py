@@ -23,7 +23,10 @@ class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
     """A change of a task's options is a change of the task: the engine gets a hint."""
 
     def update(self, **kwargs: Any) -> int:
-        """Django's `update`. Raises `ValidationError` for message options that are no JSON object."""
+        """Update the rows and leave the hints. Returns how many were matched.
+
+        Raises `ValidationError` for message options that are no JSON object.
+        """
         self._for_write = True
         if "extra" in kwargs:
             check_extra(kwargs["extra"])
@@ -34,7 +37,7 @@ class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
     update.alters_data = True  # type: ignore[attr-defined]
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """As Django's."""
+        """Delete the rows, which brings the defaults back, and leave the hints. Returns Django's counts."""
         self._for_write = True
         with transaction.atomic(using=self.db):
             change_hints.changed_where(self.db, "task", self)
@@ -44,7 +47,7 @@ class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
     delete.queryset_only = True  # type: ignore[attr-defined]
 
     def bulk_create(self, objs: Iterable[TaskOptions], *args: Any, **kwargs: Any) -> list[TaskOptions]:
-        """Django's `bulk_create`. Raises as `save`."""
+        """Insert the rows and leave the hints. Returns them. Raises as `save`."""
         self._for_write = True
         schema.require(self.db)
         objs = list(objs)
@@ -155,7 +158,7 @@ class TaskOptions(models.Model):
         return f"options of task {self.task_id}"
 
     def clean_fields(self, exclude: Any = None) -> None:
-        """Django's, and message options are a JSON object."""
+        """Check each field by itself; message options must be a JSON object. Raises `ValidationError`."""
         super().clean_fields(exclude)
         if "extra" not in (exclude or ()):
             check_extra(self.extra)

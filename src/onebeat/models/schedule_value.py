@@ -95,7 +95,7 @@ class ScheduleQuerySet(models.QuerySet[S]):
             return row
 
     def bulk_create(self, objs: Iterable[S], *args: Any, **kwargs: Any) -> list[S]:
-        """As Django's; each object gets the primary key of the one row that holds its value."""
+        """Insert the values that are new. Each object gets the primary key of the one row that holds its value."""
         instances = list(objs)
         for instance in instances:
             instance.clean_value()
@@ -108,7 +108,9 @@ class ScheduleQuerySet(models.QuerySet[S]):
         return instances
 
     def bulk_update(self, objs: Iterable[S], fields: Iterable[str], batch_size: int | None = None) -> int:
-        """As Django's. Raises `ValidationError` for a value that is no schedule or that another row holds."""
+        """Update these fields of the rows. Raises `ValidationError` for a value that is no schedule or that another row
+        holds.
+        """
         names = list(fields)
         instances = [one for one in objs if is_child(self.model) or not one.keeps_reading()]
         for instance in instances:
@@ -118,7 +120,7 @@ class ScheduleQuerySet(models.QuerySet[S]):
             return plain(self).bulk_update(instances, names, batch_size)
 
     def update(self, **kwargs: Any) -> int:
-        """As Django's. Raises `ValidationError` for a value that is no schedule or that another row holds."""
+        """Update the rows. Raises `ValidationError` for a value that is no schedule or that another row holds."""
         clean_values(self.model, kwargs)
         self._for_write = True
         if not kwargs.keys() & set(self.model.VALUE):
@@ -139,7 +141,7 @@ class ScheduleQuerySet(models.QuerySet[S]):
     update.alters_data = True  # type: ignore[attr-defined]
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """As Django's. Raises `ProtectedError`, naming them, if several tasks use one of the schedules."""
+        """Delete the rows. Raises `ProtectedError`, naming the tasks, if several use one of the schedules."""
         self._for_write = True
         with naming_tasks(self.model):
             return record_hints(self.db, super().delete())
@@ -249,7 +251,7 @@ class ScheduleValue(models.Model):
                 raise
 
     def unique_error_message(self, model_class: Any, unique_check: Any) -> ValidationError:
-        """As Django's; for the value, it names the row that holds it."""
+        """The error for values that are taken; for the value of a schedule, it names the row that holds it."""
         if set(unique_check) == set(self.VALUE):
             return _taken(self.twin(self._state.db or router.db_for_write(type(self), instance=self)))
         return super().unique_error_message(model_class, unique_check)
@@ -290,7 +292,7 @@ class ScheduleValue(models.Model):
                 super().save(**kwargs)
 
     def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
-        """As Django's. Raises `ProtectedError`, naming them, if several tasks use it."""
+        """Delete the row. Raises `ProtectedError`, naming the tasks, if several use it."""
         using = using or router.db_for_write(type(self), instance=self)
         with naming_tasks(type(self)):
             return record_hints(using, super().delete(using, keep_parents))

@@ -33,7 +33,7 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
         return self.filter(enabled=True).select_related("interval", "crontab", "solar", "clocked")
 
     def bulk_create(self, objs: Iterable[PeriodicTask], *args: Any, **kwargs: Any) -> list[PeriodicTask]:
-        """As Django's."""
+        """Check the tasks, insert them, and leave a hint for each in the same transaction. Returns them."""
         tasks = list(objs)
         for task in tasks:
             _once_if_clocked(task)
@@ -49,7 +49,7 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
         return made
 
     def bulk_update(self, objs: Iterable[PeriodicTask], fields: Iterable[str], batch_size: int | None = None) -> int:
-        """As Django's."""
+        """Check the tasks, update these fields of them, and leave the hints. Returns how many rows were matched."""
         tasks, names = list(objs), list(fields)
         clocked = bool({"clocked", "clocked_id"} & set(names))
         if clocked and "one_off" not in names:
@@ -68,7 +68,10 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
         return done
 
     def update(self, **kwargs: Any) -> int:
-        """As Django's."""
+        """Check the values, update the rows, and leave the hints. Returns how many rows were matched.
+
+        A choice of schedules that no task may have is looked for in the rows first.
+        """
         clean_values(self.model, kwargs)
         for name in task_rules.JSON_FIELDS.keys() & kwargs.keys():
             if not hasattr(kwargs[name], "resolve_expression"):
@@ -92,7 +95,7 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
     update.alters_data = True  # type: ignore[attr-defined]
 
     def delete(self) -> tuple[int, dict[str, int]]:
-        """As Django's."""
+        """Delete the tasks, and let it be known that something was deleted. Returns Django's counts."""
         self._for_write = True
         return record_hints(self.db, super().delete())
 
@@ -290,7 +293,7 @@ class PeriodicTask(models.Model):
                 change_hints.changed(using, "task", [self.pk], left_disabled=not self.enabled)
 
     def delete(self, using: Any = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
-        """As Django's."""
+        """Delete the task, and let it be known that something was deleted. Returns Django's counts."""
         using = using or router.db_for_write(type(self), instance=self)
         return record_hints(using, super().delete(using, keep_parents))
 
