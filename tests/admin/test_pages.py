@@ -142,3 +142,23 @@ def test_the_engines_tables_are_only_read(client: Client) -> None:
         assert client.post(page(f"{name}_change", one), {"version": "7"}).status_code == 403
         assert client.post(page(f"{name}_delete", one), {"post": "yes"}).status_code == 403
         assert list(model._base_manager.values()) == before
+
+
+def test_the_overview_says_of_each_scheduler_why_it_cannot_send(client: Client) -> None:
+    said = {
+        "": "starting",
+        Beat.Unable.BROKER_UNAVAILABLE: "its broker is away",
+        Beat.Unable.BROKER_REFUSES: "its broker accepts no message",
+        Beat.Unable.STANDBY: "on standby for another beat",
+        Beat.Unable.CLASSIC: "in classic mode",
+    }
+    now = timezone.now()
+    for number, reason in enumerate(said):
+        Beat.objects.create(host="web", pid=number, started_at=now, seen_at=now, unable_reason=reason)
+    Beat.objects.create(host="web", pid=9, started_at=now, seen_at=now, able_since=now)
+    found = client.get(page("periodictask_overview"))
+    words = {one["row"].pid: str(one["word"]) for one in found.context["schedulers"]}
+    assert words == {**dict(enumerate(said.values())), 9: "at work"}
+    assert {*said} == {"", *Beat.Unable.values}
+    # A scheduler that cannot send is at work all the same, as `status` and `health` count it.
+    assert "<b>6</b> schedulers at work" in found.content.decode()

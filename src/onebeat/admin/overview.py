@@ -12,13 +12,17 @@ from onebeat.admin.words import local, time_tag, zone_name
 from onebeat.dispatch.celery import app as celery_app
 from onebeat.queries import dashboard, forecast
 
+#: By the state of a scheduler: what is said of it, and the badge.
 STATES = {
-    "at work": _("at work"),
-    "broker away": _("its broker is away"),
-    "away": _("not seen lately"),
-    "stopped": _("stopped"),
+    "able": (_("at work"), "on"),
+    "starting": (_("starting"), "paused"),
+    "broker_unavailable": (_("its broker is away"), "failed"),
+    "broker_refuses": (_("its broker accepts no message"), "failed"),
+    "standby": (_("on standby for another beat"), "paused"),
+    "classic": (_("in classic mode"), "on"),
+    "away": (_("not seen lately"), "failed"),
+    "stopped": (_("stopped"), "off"),
 }
-_BADGES = {"at work": "on", "broker away": "failed", "away": "failed", "stopped": "off"}
 
 
 def context(using: str) -> dict[str, object]:
@@ -55,10 +59,11 @@ def _number(count: int) -> str:
 
 
 def _scheduler(found: dashboard.Scheduler, now: datetime) -> dict[str, object]:
+    word, badge = STATES[found.state]
     return {
         "row": found.row,
-        "word": STATES[found.state],
-        "badge": _BADGES[found.state],
+        "word": word,
+        "badge": badge,
         "seen": time_tag(found.row.seen_at, now),
         "started": time_tag(found.row.started_at, now),
     }

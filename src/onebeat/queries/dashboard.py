@@ -23,7 +23,7 @@ _REMEMBERED = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class Scheduler:
-    """One scheduler process: its row, and whether it is at work, away or stopped."""
+    """One scheduler process: its row, and "able" (to send), "starting", "away", "stopped" or one of `Beat.Unable`."""
 
     row: Beat
     state: str
@@ -44,8 +44,8 @@ class Dashboard:
 
     @property
     def at_work(self) -> int:
-        """How many schedulers are at work."""
-        return sum(one.state == "at work" for one in self.schedulers)
+        """How many schedulers are at work, whether or not they can send."""
+        return sum(one.state not in ("away", "stopped") for one in self.schedulers)
 
 
 def dashboard(using: str, known: Collection[str]) -> Dashboard:
@@ -82,7 +82,7 @@ def _state(beat: Beat, now: datetime) -> str:
         return "stopped"
     if now - beat.seen_at > timedelta(seconds=current().away_seconds):
         return "away"
-    return "at work" if beat.able_since is not None else "broker away"
+    return "able" if beat.able_since is not None else beat.unable_reason or "starting"
 
 
 def _unknown(using: str, known: Collection[str]) -> list[dict[str, Any]]:
