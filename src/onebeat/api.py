@@ -20,7 +20,8 @@ from onebeat.verbs.links import linked
 from onebeat.verbs.looking import explain, upcoming
 from onebeat.verbs.once import IfExists, Once, OnceItem, cancel, once, once_many
 from onebeat.verbs.once_changes import OnceState
-from onebeat.verbs.pausing import CatchUp, pause, resume
+from onebeat.verbs.pausing import pause, resume
+from onebeat.verbs.resuming import CatchUp
 from onebeat.verbs.run_now import run_now
 from onebeat.verbs.skipping import skip
 from onebeat.verbs.switching import disable, duplicate, enable

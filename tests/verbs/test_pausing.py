@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import connection, transaction
 
 import onebeat
 from onebeat.core import clock
-from onebeat.models import Action, Occurrence, TaskOptions
+from onebeat.db import bulk_rows
+from onebeat.models import Action, Fact, Occurrence, TaskOptions
+from onebeat.store import task_states
+from onebeat.verbs import resuming
 from tests.engine.kit import Bench, at, every, ledger, options, task
 
 
@@ -116,6 +120,104 @@ def test_many_at_once(bench: Bench) -> None:
         "everything is paused by ann: audit"
     }
     assert actions()[1] == ("pause", "", "ann", "audit", "")
+
+
+class Killed(BaseException):
+    pass
+
+
+def dies_at(monkeypatch: pytest.MonkeyPatch, name: str, call: int) -> None:
+    """The process is killed when this function of the resumption is called so often, and never again."""
+    real, calls = getattr(resuming, name), []
+
+    def killed(*args: Any, **kwargs: Any) -> Any:
+        calls.append(name)
+        if len(calls) == call:
+            raise Killed
+        return real(*args, **kwargs)
+
+    monkeypatch.setattr(resuming, name, killed)
+
+
+@pytest.mark.parametrize("catch_up", ["latest", "all"])
+@pytest.mark.parametrize(
+    ("where", "call"), [("_decide_paused", 2), ("_end", 1), ("_catch_up_portion", 2), ("_catch_up_portion", 4)]
+)
+def test_a_resumption_of_everything_that_was_killed_is_completed_by_the_next(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, where: str, call: int, catch_up: Any
+) -> None:
+    monkeypatch.setattr(bulk_rows, "PORTION", 2)
+    names = ["a", "b", "c", "d", "e"]
+    made = [task(name, interval=every(10)) for name in names]
+    bench.work(1)
+    onebeat.pause(onebeat.ALL)
+    bench.work(21)  # 10 and 20 are skipped one by one
+    clock.move(at(35))  # and 30 passes while no scheduler is at work
+    dies_at(monkeypatch, where, call)
+    with pytest.raises(Killed):
+        onebeat.resume(onebeat.ALL, catch_up=catch_up)
+    bench.tick()  # schedulers go on meanwhile
+    assert onebeat.resume(onebeat.ALL, catch_up=catch_up) == 5
+    assert onebeat.resume(onebeat.ALL, catch_up=catch_up) == 0
+    bench.work(2)
+    times = [30] if catch_up == "latest" else [10, 20, 30]
+    assert sorted(bench.sent) == [(name, time) for name in names for time in times]
+    bench.take()
+    bench.work(5)
+    assert sorted(bench.take()) == [(name, 40) for name in names]
+    for one in made:
+        skipped = [row for row in ledger(one) if row[1] == "skipped"]
+        assert skipped == [(time, "skipped", "paused") for time in (10, 20, 30)]
+    assert not Fact.objects.filter(name=resuming._FACT).exists()
+
+
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="a file has one writer, who waits")
+@pytest.mark.parametrize("which", [onebeat.ALL, onebeat.Tag("mail")], ids=["all", "tag"])
+def test_a_resumption_holds_one_portion_at_a_time(bench: Bench, monkeypatch: pytest.MonkeyPatch, which: Any) -> None:
+    monkeypatch.setattr(bulk_rows, "PORTION", 2)
+    for number in range(6):
+        options(task(f"t{number}", interval=every(10)), tags="mail")
+    bench.tick()
+    onebeat.pause(which)
+    clock.move(at(35))
+    hold, parts, free = task_states.hold, [], []
+
+    def watched(using: str, ids: Any) -> Any:
+        before = list(parts)
+        parts.append(sorted(ids))
+
+        def other() -> None:
+            with transaction.atomic():
+                free.append(len(task_states.lock("default", [pk for part in before for pk in part])))
+            connection.close()
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join(30)
+        return hold(using, ids)
+
+    monkeypatch.setattr(task_states, "hold", watched)
+    assert onebeat.resume(which, catch_up="latest") == 6
+    assert [len(part) for part in parts] == [2, 2, 2]
+    assert free == [0, 2, 4]
+
+
+def test_what_has_too_much_to_catch_up_keeps_everything_paused(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bulk_rows, "PORTION", 1)
+    for name, seconds in (("a", 10), ("b", 1), ("c", 10)):
+        options(task(name, interval=every(seconds)), tags="mail")
+    bench.tick()
+    for which in (onebeat.ALL, onebeat.Tag("mail")):
+        onebeat.pause(which)
+        bench.advance(2000)
+        with pytest.raises(ValueError, match="catch_up: the pause of 'b' has skipped more than 1000"):
+            onebeat.resume(which, catch_up="all")
+        assert bench.take() == []
+        bench.tick()
+        assert bench.take() == []
+        assert onebeat.resume(which, catch_up="latest") == 3
+        bench.tick()
+        assert len(bench.take()) == 3
 
 
 def test_unknown_names_list_near_ones(bench: Bench) -> None:
