@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from onebeat.compat.schedulers import DatabaseScheduler, ModelEntry
 from onebeat.core import clock
 from onebeat.models import Beat, Change, Occurrence, PeriodicTask, PeriodicTasks
+from onebeat.models.instants import to_utc
 from tests import services
 from tests.compat.beating import drive, run, task
 from tests.engine.kit import START, clocked, every
@@ -190,6 +191,14 @@ def test_a_naive_last_run_is_utc_as_django_celery_beat_writes_it(templates: Temp
 
 
 # -- what other people's schedulers and caches look at ----------------------------------------------------------------
+
+
+def test_a_host_that_is_behind_does_not_move_last_update_back(db: None) -> None:
+    """Watchers look for a later time than the last one that they saw."""
+    database, host = START, START - timedelta(minutes=10)
+    with clock.using(clock.Source(now=lambda: host, database=lambda: database)):
+        PeriodicTasks.update_changed()
+    assert to_utc(PeriodicTasks.objects.get().last_update) == START
 
 
 def test_last_change_moves_with_each_change_without_a_scheduler(transactional_db: None) -> None:

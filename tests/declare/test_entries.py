@@ -12,9 +12,10 @@ from celery.schedules import crontab
 from onebeat.celery.beat import Scheduler
 from onebeat.compat.schedulers import DatabaseScheduler
 from onebeat.declare import sources
+from onebeat.declare.entries import _WRITTEN, written_by_old_beat
 from onebeat.declare.overriding import overrides
 from onebeat.declare.sync import sync
-from onebeat.models import PeriodicTask
+from onebeat.models import Change, Declared, PeriodicTask
 from tests.declare.conftest import Code
 from tests.processes import run_python
 from tests.project.celery import app
@@ -79,6 +80,20 @@ def test_what_the_old_scheduler_s_name_has_stored_follows_under_the_new_one(stil
     rows = {row.name: row for row in PeriodicTask.objects.all()}
     assert rows["a"].interval.every == 90 and not rows["b"].enabled
     assert (rows["c"].queue, rows["c"].enabled) == ("mine", True)
+
+
+@pytest.mark.django_db
+def test_a_hint_is_proof_of_a_hand_whatever_the_clock_of_its_host_says(still: None, code: Code) -> None:
+    """A row of before the take-over, which a person edits from a host whose clock is behind, before the first sync."""
+    DatabaseScheduler.Entry.from_entry("a", app=app, **entry(60))
+    Declared.objects.all().delete()
+    Change.objects.all().delete()
+    rows = PeriodicTask._base_manager.filter(name="a")
+    rows.update(date_changed=datetime(2001, 1, 1, tzinfo=UTC))
+    PeriodicTask.objects.filter(name="a").update(queue="mine")
+    assert written_by_old_beat("default", rows.get(), {}) is None
+    Change.objects.all().delete()  # as django-celery-beat leaves it
+    assert written_by_old_beat("default", rows.get(), dict.fromkeys(_WRITTEN)) is not None
 
 
 class Keeps:

@@ -13,7 +13,7 @@ from django.core.management import call_command
 from onebeat.compat.schedulers import DatabaseScheduler
 from onebeat.core import clock
 from onebeat.models import IntervalSchedule, PeriodicTask
-from onebeat.models.instants import from_utc
+from onebeat.models.instants import from_utc, to_utc
 from onebeat.store import other_beat
 from tests import services
 from tests.compat.conftest import make_now
@@ -131,6 +131,15 @@ def test_a_bait_that_somebody_left_is_taken_away(bench: Bench) -> None:
     later.tick()
     assert bait() is None
     later.engine.close()
+
+
+def test_the_age_of_a_canary_is_told_by_the_database(bench: Bench) -> None:
+    """Another scheduler takes away one that is left: a host whose clock is wrong must not make a new one look old."""
+    work = other_beat.OtherBeat("default", other_beat.ForeignWriteDetector())
+    work._make_canary(clock.host_now())  # the database's: Django asks the real clock of this host, which is far from it
+    found = bait()
+    assert found is not None and to_utc(found.date_changed) == clock.host_now()
+    work.close()
 
 
 def test_a_scheduler_in_classic_mode_says_that_it_is_at_work(bench: Bench, make_now: Any) -> None:

@@ -16,7 +16,7 @@ from onebeat.declare import sources, stored
 from onebeat.declare.stored import TaskValues
 from onebeat.importing import settings
 from onebeat.importing.rows import Row
-from onebeat.models import Declared, Fact, PeriodicTask
+from onebeat.models import Change, Declared, Fact, PeriodicTask
 from onebeat.models.declarations import HANDED_BACK
 from onebeat.models.instants import to_utc
 
@@ -26,36 +26,38 @@ _TAKEN_OVER = (schema.LABEL, "1001_onebeat_engine")
 _WRITTEN = (stored.SCHEDULE, *stored.MESSAGE_FIELDS)
 
 
-def remember_entry(task: PeriodicTask, entry: Mapping[str, Any]) -> None:
-    """Keep what an entry says of the task that was just written from it, so that a later sync takes none of it for a
-    person's hand. An entry of a kind that only a subclass can store is not remembered.
+def remember_entry(name: str, task: PeriodicTask, entry: Mapping[str, Any]) -> None:
+    """Keep what an entry of this name says of the task that was just written from it, so that a later sync takes none
+    of it for a person's hand. An entry of a kind that only a subclass can store is not remembered.
     """
     using = task._state.db or router.db_for_write(type(task))
     if not schema.complete(using):
         return
-    (row,) = settings.rows({task.name: entry})
+    (row,) = settings.rows({name: entry})
     if isinstance(row, Row):
         try:
             spec = sources.of_row(row, "CELERY_BEAT_SCHEDULE")
         except ValidationError:
             return
         values = {"task": task.pk, "source": "settings", "place": spec.place, "values": json.dumps(dict(spec.values))}
-        known = Declared.objects.using(using).filter(pk=task.name, removed_at=None, **values)
+        known = Declared.objects.using(using).filter(pk=name, removed_at=None, **values)
         if not known.exists():
             Declared.objects.using(using).update_or_create(
-                pk=task.name, defaults={**values, "removed_at": None, "disabled_by_sync": False}
+                pk=name, defaults={**values, "removed_at": None, "disabled_by_sync": False}
             )
 
 
 def written_by_old_beat(using: str, task: PeriodicTask, here: TaskValues) -> dict[str, Any] | None:
     """The values of a row that django-celery-beat may have written from an earlier version of the settings; None if it
-    cannot have: the row was changed after the take-over.
+    cannot have: the row was changed after the take-over. `date_changed` and the time of the take-over come from hosts
+    whose clocks may differ; a hint that nobody has read yet is proof of a change, whatever they say.
     """
     changed = task.date_changed
     if changed is not None and not Fact.objects.using(using).filter(name=HANDED_BACK).exists():
         applied = MigrationRecorder(connections[using]).applied_migrations().get(_TAKEN_OVER)
         at: datetime | None = getattr(applied, "applied", None)
-        if at is None or to_utc(changed) > to_utc(at):
+        hinted = Change.objects.using(using).filter(kind=Change.Kind.TASK, ref=task.pk).exists()
+        if hinted or at is None or to_utc(changed) > to_utc(at):
             return None
     return {name: here[name] for name in _WRITTEN}
 

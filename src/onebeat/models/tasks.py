@@ -11,8 +11,7 @@ from django.core.validators import MaxValueValidator
 from django.db import models, router, transaction
 from django.utils.translation import gettext_lazy as _
 
-from onebeat.core import clock
-from onebeat.db import transactions
+from onebeat.db import database_clock, transactions
 from onebeat.models import change_hints, fields, task_rules
 from onebeat.models.deletion import record_hints, with_its_one_task
 from onebeat.models.edits import SAVE_ARGUMENTS, clean_values, for_form, plain
@@ -318,8 +317,12 @@ class PeriodicTasks(models.Model):
 
     @classmethod
     def update_changed(cls, *, using: str | None = None, **kwargs: Any) -> None:
-        """Move `last_update` to now. Kept for code that calls it; nothing in onebeat waits for it."""
-        cls.objects.using(using).update_or_create(ident=1, defaults={"last_update": from_utc(clock.host_now())})
+        """Move `last_update` to now. Kept for code that calls it; nothing in onebeat waits for it.
+
+        By the database's clock, as everybody who moves it: a host that is behind would move it back.
+        """
+        now = database_clock.now(using or router.db_for_write(cls))
+        cls.objects.using(using).update_or_create(ident=1, defaults={"last_update": from_utc(now)})
 
     @classmethod
     def last_change(cls) -> datetime | None:

@@ -140,6 +140,9 @@ class OtherBeat:
                     name=CANARY, task=CANARY, interval=schedule, one_off=True, total_run_count=1,
                     description="Made by onebeat for some seconds. A beat that disables it is not onebeat.",
                 )  # fmt: skip
+                # How old it is is asked by the database's clock: saving has written the host's.
+                rows = PeriodicTask._base_manager.using(self.using).filter(name=CANARY)
+                rows.update(date_changed=from_utc(now))
         except IntegrityError:  # another scheduler has made it, and publishes what it finds
             self._rested = now
             self._remove(older_than=now - 3 * _WAIT)  # or made it and was killed
