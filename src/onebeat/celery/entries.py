@@ -22,6 +22,7 @@ from onebeat.dispatch.celery.schedules import NEVER_CHECK_TIMEOUT
 from onebeat.importing import celery_entries
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.instants import from_their_run, to_their_run, to_utc
+from onebeat.queries import task_lookup
 
 logger = logging.getLogger("onebeat")
 
@@ -164,7 +165,7 @@ class ModelEntry(ScheduleEntry):
         for note in filter(None, (relative, *options.notes)):
             logger.warning("entry %r of CELERY_BEAT_SCHEDULE: %s", name, note)
         row = store_entry(name, fields, options.extra)
-        remember_entry(row, entry)
+        remember_entry(name, row, entry)
         return cls(row, app=app)
 
     @classmethod
@@ -195,16 +196,19 @@ def store_entry(name: str, fields: dict[str, Any], extra: dict[str, Any]) -> Per
     `extra`: options of its messages for which it has no column. Raises `ValidationError` naming what is wrong.
     """
     PeriodicTask(name=name, **fields).clean_fields()
-    row = PeriodicTask.objects.filter(name=name).first()
+    using = router.db_for_write(PeriodicTask)
+    found = task_lookup.find(using, name)
+    row = None if found is None else PeriodicTask.objects.filter(pk=found[0]).first()
     if row is not None and row.clocked_id is not None and fields.get("clocked") is None:
         # It was one-off because it was clocked, and the schedule that it has now would run once.
         fields = {"one_off": False, **fields}
     if row is None or any(getattr(row, key) != value for key, value in fields.items()):
+        name = task_lookup.free_name(using, name) if row is None else row.name
         row = PeriodicTask.objects.update_or_create(name=name, defaults=fields)[0]
     using = row._state.db or router.db_for_write(PeriodicTask)
     if schema.complete(using):
-        found = TaskOptions.objects.using(using).filter(pk=row.pk).first()
-        if (found.extra if found else "{}") != (text := json.dumps(extra)):
+        options = TaskOptions.objects.using(using).filter(pk=row.pk).first()
+        if (options.extra if options else "{}") != (text := json.dumps(extra)):
             TaskOptions.objects.using(using).update_or_create(task=row, defaults={"extra": text})
     return row
 

@@ -23,7 +23,12 @@ def suffixed(key: str) -> str:
 
 def has(name: str, key: str) -> bool:
     """Whether a row of this name is the key's."""
-    return name == key or (_MARK in name and name == suffixed(key))
+    return name == key or (may_be_suffixed(name) and name == suffixed(key))
+
+
+def may_be_suffixed(name: str) -> bool:
+    """Whether a row of this name may be that of another key."""
+    return _MARK in name
 
 
 def names(keys: Iterable[str]) -> list[str]:

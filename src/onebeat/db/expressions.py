@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.db import connections
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.models import Q
 
 
 def holds(using: str, table: str, columns: Sequence[str], text: str) -> tuple[str, list[str]]:
@@ -39,6 +41,20 @@ def seconds_between(using: str, first: str, last: str) -> str:
 def folds_texts(using: str) -> bool:
     """Whether this database may take two different texts for the same: by letters' case, accents, spaces at the end."""
     return connections[using].vendor == "mysql"
+
+
+def exact_type(connection: BaseDatabaseWrapper, length: int) -> str | None:
+    """The type of a column of texts that are the same only if every byte is; None: the usual one, which is so."""
+    return f"varbinary({4 * length})" if connection.vendor == "mysql" else None
+
+
+def same_text(using: str, column: str, value: str) -> Q:
+    """The condition that a text is this one, byte by byte."""
+    same = Q(**{column: value})
+    if not folds_texts(using):
+        return same
+    # The first finds the few by the index; these two compare letter by letter, the second also the spaces at the end.
+    return same & Q(**{f"{column}__startswith": value}) & Q(**{f"{column}__endswith": value})
 
 
 def quoted(using: str, *names: str) -> str:

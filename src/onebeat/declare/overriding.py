@@ -6,11 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from onebeat.core import keys
 from onebeat.db import bulk_rows, database_clock
 from onebeat.declare import stored
 from onebeat.declare.sync import declared_values
 from onebeat.errors import InvalidArgument
 from onebeat.models import Declared, PeriodicTask
+from onebeat.queries import task_lookup
 from onebeat.verbs import records
 from onebeat.verbs.base import alias_of, do, who_is
 
@@ -40,16 +42,21 @@ def overridden(names: Iterable[str], *, using: str | None = None) -> dict[str, l
     """The same for many tasks by name, in as many statements; those that have none are left out."""
     alias, names = alias_of(using), list(names)
     found: dict[str, list[Override]] = {}
-    declared = [row for part in bulk_rows.portions(names) for row in _declarations(alias).filter(name__in=part)]
-    here = stored.read(alias, [row.name for row in declared])
-    for row in declared:
+    declared = {
+        row.name: row for part in bulk_rows.portions(names) for row in _declarations(alias).filter(name__in=part)
+    }
+    for name in names:
+        if name not in declared and (row := _of_row(alias, name)) is not None:
+            declared[name] = row
+    here = stored.read(alias, [row.name for row in declared.values()])
+    for asked, row in declared.items():
         if row.name not in here:
-            found[row.name] = [Override("deleted", False, True)]
+            found[asked] = [Override("deleted", False, True)]
             continue
         values, code = stored.values_of(*here[row.name]), declared_values(row) or {}
         differ = [Override(name, value, values[name]) for name, value in code.items() if values[name] != value]
         if differ:
-            found[row.name] = differ
+            found[asked] = differ
     return found
 
 
@@ -62,15 +69,15 @@ def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, us
     name = _name(task)
 
     def work(alias: str) -> bool:
-        one = _declarations(alias).filter(name=name).first()
+        one = _declarations(alias).filter(name=name).first() or _of_row(alias, name)
         code = declared_values(one)
         if one is None or code is None:
             raise InvalidArgument(f"task: {name!r} is not declared in code")
-        found = stored.read(alias, [name], lock=True).get(name)
+        found = stored.read(alias, [one.name], lock=True).get(one.name)
         if field == "deleted":
             if found is not None:
                 return False
-            made = stored.create(alias, name, code)
+            made = stored.create(alias, one.name, code)
             one.task = made.pk
             one.save(using=alias)
         elif field not in code:
@@ -88,6 +95,14 @@ def drop_override(task: str | PeriodicTask, field: str, *, by: object = None, us
 
 def _declarations(using: str) -> Any:
     return Declared.objects.using(using).filter(removed_at=None)
+
+
+def _of_row(using: str, name: str) -> Declared | None:
+    """The declaration whose row has this name, which is not the declared one but has a suffix."""
+    if not keys.may_be_suffixed(name):
+        return None
+    rows = task_lookup.tasks(using).filter(name=name).values("pk")
+    return next((one for one in _declarations(using).filter(task__in=rows) if keys.has(name, one.name)), None)
 
 
 def _name(task: str | PeriodicTask) -> str:

@@ -20,6 +20,7 @@ from onebeat.importing.rows import RUN_STATE, Refused, Row, one_line
 from onebeat.models import PeriodicTask, TaskOptions
 from onebeat.models.schedule_value import ScheduleValue
 from onebeat.models.task_rules import JSON_FIELDS, SCHEDULES
+from onebeat.queries import task_lookup
 
 _PORTION = 500
 #: The task's row of options, if it has one.
@@ -97,8 +98,7 @@ def _alone(using: str, row: Row, replace: bool) -> _Plan:
 
 def _planned(using: str, rows: Sequence[Row], replace: bool) -> list[_Plan]:
     names = [row.name for row in rows]
-    found = PeriodicTask._base_manager.using(using).filter(name__in=names).select_related(*SCHEDULES, _OPTIONS)
-    here = {task.name: task for task in found}
+    here = task_lookup.by_key(task_lookup.of_keys(using, names).select_related(*SCHEDULES, _OPTIONS), names)
     return [_plan(row, here.get(row.name), replace) for row in {row.name: row for row in rows}.values()]
 
 
@@ -158,12 +158,13 @@ def _written(using: str, rows: Sequence[Row], replace: bool) -> list[_Plan]:
         schedules = _found_or_made(
             using, [plan.row for plan in todo if plan.here is None or "schedule" in plan.differs]
         )
-        new = [plan.row.task(schedules[plan.row.name]) for plan in todo if plan.here is None]
-        if new:
-            PeriodicTask.objects.using(using).bulk_create(new)
-            extra = {plan.row.name: plan.row.extra for plan in todo if plan.row.extra}
+        made = [(plan.row, plan.row.task(schedules[plan.row.name])) for plan in todo if plan.here is None]
+        for row, task in made:
+            task.name = task_lookup.free_name(using, row.name)
+        if made:
+            PeriodicTask.objects.using(using).bulk_create([task for _, task in made])
             TaskOptions.objects.using(using).bulk_create(
-                TaskOptions(task=task, extra=json.dumps(extra[task.name])) for task in new if task.name in extra
+                TaskOptions(task=task, extra=json.dumps(row.extra)) for row, task in made if row.extra
             )
         for plan in todo:
             if plan.here is not None:

@@ -10,6 +10,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 
 import onebeat.core.identity
+from onebeat.models.fields import ExactField
 from onebeat.models.indexes import Partial
 from onebeat.models.instants import UTCDateTimeField
 
@@ -120,7 +121,7 @@ class Migration(migrations.Migration):
         migrations.CreateModel(
             name="Declared",
             fields=[
-                ("name", models.CharField(max_length=200, primary_key=True, serialize=False)),
+                ("name", ExactField(max_length=200, primary_key=True, serialize=False)),
                 ("task", models.BigIntegerField(db_index=True)),
                 ("source", models.CharField(max_length=20)),
                 ("place", models.CharField(blank=True, default="", max_length=500)),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.db import models
 
+from onebeat.models.fields import ExactField
 from onebeat.models.instants import UTCDateTimeField
 
 #: The fact that the tables were given back to django-celery-beat since the settings were last synced.
@@ -14,7 +15,7 @@ class Declared(models.Model):
     """One task that code declares, or has declared, with its values as of the last sync."""
 
     #: The name of the task.
-    name = models.CharField(max_length=200, primary_key=True)
+    name = ExactField(max_length=200, primary_key=True)
     #: The key of the task's row. No constraint: a row that a person has deleted stays deleted, and this says so.
     task = models.BigIntegerField(db_index=True)
     #: "schedules": a `schedules.py`; "settings": CELERY_BEAT_SCHEDULE.

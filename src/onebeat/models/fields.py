@@ -27,6 +27,7 @@ from django.db.models.query_utils import DeferredAttribute
 from django.utils import timezone
 
 from onebeat.core.recurrence import canonical_field, zone
+from onebeat.db import expressions
 from onebeat.db.schema import LABEL
 from onebeat.errors import InvalidSchedule
 
@@ -139,6 +140,17 @@ class JSONTextField(Canonical, JSONText):
             except (TypeError, ValueError, RecursionError) as error:
                 raise ValidationError(f"JSON cannot hold this: {error}", code="invalid") from error
         return super().to_python(value)
+
+
+class ExactField(Word):
+    """A text that is the same as another only if every byte is, on every database."""
+
+    def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
+        return expressions.exact_type(connection, self.max_length or 0) or super().db_type(connection)
+
+    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+        """The text: a column of bytes gives bytes."""
+        return value.decode() if isinstance(value, bytes) else value
 
 
 class WholeField(Canonical, WholeNumber):

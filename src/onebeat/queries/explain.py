@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from django.db.models import QuerySet
 
 from onebeat.conf import current
-from onebeat.core import nominal_times
+from onebeat.core import keys, nominal_times
 from onebeat.core.catchup import wait
 from onebeat.core.planning import State
 from onebeat.core.reasons import Reason
@@ -38,7 +38,7 @@ def explain(using: str, task: PeriodicTask | int | str, when: datetime) -> Verdi
     now = database_clock.now(using)
     if key is not None:
         return _Question(using, key, name, when, now).answer()
-    named = Occurrence.objects.using(using).filter(task_name=name)
+    named = Occurrence.objects.using(using).filter(task_lookup.has_key(using, "task_name", name))
     row = _recorded(named, when)
     if row is not None:
         return of_row(using, row, max(when, row.due_at), now)
@@ -193,9 +193,9 @@ class _Question:
             if state is not None and state.one_off and state.water_mark:
                 return self._finished(state.water_mark)
             row = Declared.objects.using(self.using).filter(
-                name=self.name, removed_at__isnull=False, disabled_by_sync=True
+                task=self.task, removed_at__isnull=False, disabled_by_sync=True
             )
-            if (left := row.first()) is not None:
+            if (left := row.first()) is not None and keys.has(self.name, left.name):
                 return self._verdict("skipped", left_code=left.place, since=iso(left.removed_at))
             return self._verdict("skipped")
         starts, ends = self.definition.starts(), self.definition.ends()

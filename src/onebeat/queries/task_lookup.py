@@ -38,7 +38,14 @@ def find(using: str, key: str) -> tuple[int, str] | None:
 
 
 def _first(rows: Iterable[tuple[int, str]], key: str) -> tuple[int, str] | None:
-    return next((row for row in rows if keys.has(row[1], key)), None)
+    found = {name: (pk, name) for pk, name in rows if keys.has(name, key)}
+    return found.get(key) or next(iter(found.values()), None)
+
+
+def has_key(using: str, column: str, key: str) -> models.Q:
+    """The condition that a column of names has one of a row of this key."""
+    same = expressions.same_text(using, column, key)
+    return same | models.Q(**{column: keys.suffixed(key)}) if expressions.folds_texts(using) else same
 
 
 def of_keys(using: str, asked: Collection[str]) -> models.QuerySet[PeriodicTask]:

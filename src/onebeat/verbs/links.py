@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from django.db import models, router
 from django.db.models import signals
 
-from onebeat.db import schema
+from onebeat.db import expressions, schema
 from onebeat.errors import InvalidArgument
 
 M = TypeVar("M", bound=models.Model)
@@ -64,7 +64,8 @@ def _deleted(sender: type[models.Model], instance: models.Model, **kwargs: Any) 
     if not schema.complete(using) and {table, f"{table}.link"} & set(schema.lacking(using)):
         return  # no task is linked yet
     link = f"{_label(sender)}:{instance.pk}"
-    tasks = list(TaskOptions.objects.using(using).filter(link=link).values_list("pk", flat=True))
+    same = expressions.same_text(using, "link", link)
+    tasks = list(TaskOptions.objects.using(using).filter(same).values_list("pk", flat=True))
     if tasks:
         PeriodicTask._base_manager.using(using).filter(pk__in=tasks).delete()
 

@@ -46,12 +46,14 @@ def duplicate(one: One, name: str, *, by: object = None, using: str | None = Non
         if copy is None:
             raise task_lookup.unknown(alias, source_name)
         copy.pk, copy._state.adding = None, True
-        copy.name, copy.enabled, copy.last_run_at, copy.total_run_count = name, False, None, 0
+        copy.enabled, copy.last_run_at, copy.total_run_count = False, None, 0
+        taken = task_lookup.find(alias, name)
+        copy.name = taken[1] if taken else task_lookup.free_name(alias, name)
         try:
             with transaction.atomic(using=alias):
                 copy.save(using=alias, force_insert=True)
         except IntegrityError:
-            rows = task_lookup.tasks(alias).filter(name=name)
+            rows = task_lookup.tasks(alias).filter(name=copy.name)
             if transactions.snapshot_may_hide_rows(alias):
                 rows = rows.select_for_update()
             winner = rows.first()
