@@ -40,7 +40,7 @@ def made() -> dict[str, onebeat.Once]:
 def test_every_verb_means_the_one_task(bench: Bench, key: str) -> None:
     mine, others = made()[key].task.pk, [other for other in ALIKE if other != key]
     bench.tick()
-    assert [one.at for one in onebeat.upcoming(key, 3)] == [at(10)]
+    assert [one.due_at for one in onebeat.upcoming(key, 3)] == [at(10)]
     assert onebeat.pause(key) == 1
     assert list(TaskOptions.objects.filter(paused=True).values_list("pk", flat=True)) == [mine]
     assert [onebeat.resume(other) for other in others] == [0] * len(others)
@@ -105,7 +105,7 @@ def test_declared_names_are_their_bytes(bench: Bench, code: Code) -> None:
         (60, False)
     ] * 3
     bench.tick()
-    assert "no longer declares" in onebeat.explain(by_number[4], at(100)).sentence
+    assert "no longer declared" in onebeat.explain(by_number[4], at(100)).sentence
     row = by_number[1]
     PeriodicTask.objects.filter(pk=row.pk).update(queue="mine", enabled=False)
     assert [one.field for one in overrides(row)] == [one.field for one in overrides("report")] == ["enabled"]
