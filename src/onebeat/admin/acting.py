@@ -1,4 +1,4 @@
-"""What an action asks before it acts, and what it does to one task. The doing is the verbs' of `onebeat.api`."""
+"""What an action asks before it acts, and what it does to one task. The verbs of `onebeat.api` do the work."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ Given = Mapping[str, Any]
 
 
 class Unfit(Exception):
-    """This task cannot be treated so; the text says why. The others go on."""
+    """The action does not apply to this task; the text says why. The others go on."""
 
 
-class Reason(forms.Form):
+class ReasonForm(forms.Form):
     """Why. It goes into the history, and into the record of the runs that are skipped."""
 
     why = forms.CharField(label=_("Reason"), required=False, max_length=500, widget=forms.TextInput(attrs={"size": 60}))
 
 
-class Pause(Reason):
+class PauseForm(ReasonForm):
     """Why, and for how long."""
 
     until = InstantField(label=_("Until"), required=False, help_text=_("Empty: until somebody resumes it."))
@@ -60,7 +60,7 @@ class Pause(Reason):
         return until
 
 
-class Resume(Reason):
+class ResumeForm(ReasonForm):
     """What becomes of the runs that the pause has skipped."""
 
     catch_up = forms.ChoiceField(
@@ -97,7 +97,7 @@ class Act:
     title: Text
     explains: Text
     do: Do
-    form: type[forms.Form] = Reason
+    form: type[forms.Form] = ReasonForm
     button: Text | None = None
     adds: bool = False
 
@@ -170,9 +170,9 @@ ACTS = {
             _("Pause"),
             _("Runs whose time comes in the pause are skipped and recorded with the reason."),
             _pause,
-            Pause,
+            PauseForm,
         ),
-        Act("resume", _("Resume"), _("Runs go on with the schedule."), _resume, Resume),
+        Act("resume", _("Resume"), _("Runs go on with the schedule."), _resume, ResumeForm),
         Act(
             "skip_next",
             _("Skip the next run"),

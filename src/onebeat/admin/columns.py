@@ -19,7 +19,7 @@ from onebeat.queries.task_lists import KIND_ORDER, ORIGIN_ORDER
 
 
 class TaskColumns:
-    """For `list_display`."""
+    """The columns of the list of tasks."""
 
     @admin.display(description=_("name"), ordering="name")
     def name_and_notes(self, task: PeriodicTask) -> SafeString:
@@ -73,7 +73,7 @@ class TaskColumns:
 
     @admin.display(description=_("last outcome"), ordering=OutcomeRank())
     def last_outcome(self, task: PeriodicTask) -> SafeString:
-        """What became of that, how late it was, and its newest occurrences as a picture."""
+        """The outcome of the last run, how late it was, and the newest occurrences as a picture."""
         recent = beside(task).recent
         return format_html("{}{}", outcomes.in_words(recent), outcomes.marks(recent))
 

@@ -31,7 +31,7 @@ else:
     TaskForm = OptionsForm = forms.ModelForm
 
 
-#: The codes of errors that say of a field no more than that it is empty.
+#: The codes of errors that only mean that a field is empty.
 EMPTY = {"required", "null", "blank"}
 #: The fields that a schedule is made of.
 _PARTS = {name for kind in kinds.MODELS for name in kinds.names(kind)}
@@ -170,7 +170,7 @@ class PeriodicTaskForm(StoredUnlessChanged, TaskForm):
             super().add_error(field, error)
 
     def warnings(self) -> list[tuple[str, str]]:
-        """What is no error and may all the same not be meant: (field, sentence)."""
+        """Likely mistakes that are allowed all the same, each as (field, sentence)."""
         name = self.cleaned_data.get("task")
         if not name:
             return []

@@ -55,7 +55,7 @@ def field(kind: str, column: str) -> forms.Field:
         # Not the hidden copy of it that Django writes for a default that is computed: the row would be two fields.
         made.initial, made.show_hidden_initial = default_zone, False
     elif kind == "crontab":
-        # Once a day to begin with. By the columns' own defaults, "* 9 * * *" would be somebody's nine o'clock.
+        # Once a day to begin with. By the columns' own defaults, "* 9 * * *" would run each minute from 9:00 to 9:59.
         made.initial = {"minute": "0", "hour": "9"}.get(column, "*")
     if isinstance(made, forms.CharField) and kind == "crontab":
         made.widget.attrs.update({"autocomplete": "off", "autocapitalize": "none", "spellcheck": "false", "size": 12})

@@ -1,4 +1,4 @@
-"""Values that are nobody's to read: of the keys that the setting `secret_words` names, in arguments and headers."""
+"""Mask secret values: those of the keys that the setting `secret_words` names, in arguments and headers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from onebeat.conf import current
 
-#: The columns that hold JSON objects.
+#: The columns that hold JSON.
 FIELDS = ("args", "kwargs", "headers")
 MASK = "********"
 

@@ -2,7 +2,7 @@
 
 An HTML form loses a part of what it shows: microseconds, spaces around a text, which of two equal wall-clock times in
 autumn was meant, a value that is no choice any more. Django saves what came back. Here a field whose data are what the
-page showed keeps its stored value, whatever the field would make of them, and a form without a change is not judged.
+page showed keeps its stored value, whatever the field would make of them, and a form without a change is not validated.
 """
 
 from __future__ import annotations

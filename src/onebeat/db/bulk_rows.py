@@ -51,7 +51,7 @@ def inserts(
     rows: Sequence[Row],
     alike: Mapping[str, tuple[str, Any]] = MappingProxyType({}),
 ) -> Iterator[tuple[str, list[Any]]]:
-    """The statements that insert `rows`, each with its parameters and open for a tail.
+    """The statements that insert `rows`, each with its parameters. A clause such as ON CONFLICT may be appended.
 
     `columns` may map each to its PostgreSQL type: then one statement is enough there. `alike`: more columns, each with
     its PostgreSQL type and the value that all rows have.
@@ -75,7 +75,7 @@ def inserts(
 def insertable(using: str, instances: Sequence[models.Model]) -> tuple[dict[str, str], list[list[Any]]]:
     """Columns with their types, and values, to insert new instances of one model with.
 
-    They come from the same code: columns that the first leaves to the database's default are left out of all.
+    The first instance decides which columns are inserted: those that it leaves to the database's default are left out.
     """
     link, first = connections[using], instances[0]
     fields: list[Any] = []

@@ -86,7 +86,7 @@ def lacking(using: str) -> list[str]:
 
 def complete(using: str) -> bool:
     """Whether `migrate` has made all that this code needs. As `there`: remembered once it has."""
-    return known().holds(using, "all of it", lambda: not lacking(using))
+    return known().holds(using, "complete", lambda: not lacking(using))
 
 
 def require(using: str) -> None:

@@ -81,8 +81,8 @@ def busy_seconds(using: str) -> float | None:
 def writing(using: str) -> Iterator[None]:
     """`atomic()` for a block that reads before it writes: on SQLite the write lock is taken first.
 
-    In a transaction that a caller began deferred there is no statement that only takes it, and none may follow a look:
-    a deletion of nothing, from a table that is there wherever a key counts up, is the one that harms nobody.
+    In a transaction that a caller began deferred there is no statement that only takes it, and it cannot be taken
+    after a read. A deletion of no row takes it and does no harm; the table is there wherever keys are counted.
     """
     link = connections[using]
     if not may_read_first(using):

@@ -76,7 +76,7 @@ def insert_instances(using: str, instances: Sequence[models.Model], unique: Sequ
         insert_or_lose(using, instances[0]._meta.db_table, columns, values, unique)
 
 
-#: Added to the key of a row that was there already, so that MySQL's one number tells both which row and whose it is.
+#: Added to the key of a row that was there before, since MySQL has one number to give both the key and that.
 _FOUND = 1 << 62
 
 

@@ -1,4 +1,4 @@
-"""Rows that were written from the settings past the sync, by django-celery-beat or in its manner: no person's hand."""
+"""Rows that were written from the settings past the sync, by django-celery-beat or in its manner, and by no person."""
 
 from __future__ import annotations
 

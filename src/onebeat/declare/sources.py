@@ -18,7 +18,7 @@ from onebeat.models import CrontabSchedule, IntervalSchedule, SolarSchedule
 from onebeat.models.fields import default_zone
 from onebeat.models.schedule_value import ScheduleValue
 
-#: Kept of each task, also where it is the default: a person's change of them is one to show.
+#: Always compared, also where they hold the default, so that a person's change of them is visible.
 _ALWAYS = (stored.SCHEDULE, "task", "args", "kwargs", "enabled")
 
 

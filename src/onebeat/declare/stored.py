@@ -61,7 +61,7 @@ def values_of(task: PeriodicTask, options: TaskOptions | None) -> TaskValues:
 
 @cache
 def defaults() -> Mapping[str, Any]:
-    """What each field is when nobody has said anything."""
+    """The default of each field."""
     return values_of(PeriodicTask(), None)
 
 

@@ -207,7 +207,7 @@ class _Work:
             yield False
 
     def _note(self, spec: Spec, source: str, task: int) -> None:
-        """Keep what code declares."""
+        """Store the declaration beside the task."""
         row = self.declared or Declared(name=spec.name)
         values = {
             "task": task,

@@ -56,7 +56,7 @@ class Heartbeat:
     ) -> None:
         """Note at the beginning of a tick whether this scheduler can send, and report it when that is due.
 
-        A gap between ticks longer than `unavailable_after` breaks the record, and so does a broker that has answered
+        A gap between ticks longer than `unavailable_after` ends `able_since`, and so does a broker that has answered
         and taken nothing for so long (`failing_since`). `standby`: it sends nothing because another beat does, which
         is no outage.
         """
@@ -87,7 +87,7 @@ class Heartbeat:
             self.tick_begins(database_clock.now(self.using), True, failing_since)
 
     def tick_ended(self, now: datetime) -> None:
-        """The gap to the next tick counts from here, unless a gap lies in this tick itself."""
+        """Measure the next gap from now, unless this tick itself took longer than `unavailable_after`."""
         if self._last_tick is None or now - self._last_tick <= self.unavailable_after:
             self._last_tick = now
 

@@ -24,7 +24,7 @@ _SHARE = 0.1
 
 
 class Housekeeping:
-    """One scheduler's part in it: the work, if the lease is its own."""
+    """The housekeeping of one scheduler, which does it while it holds the lease."""
 
     def __init__(self, using: str, settings: Settings) -> None:
         self.using = using
@@ -49,7 +49,7 @@ class Housekeeping:
         return planned
 
     def close(self) -> None:
-        """Leave it to the others."""
+        """Release the lease, so that another scheduler takes the work up at once."""
         if self._term is not None:
             leases.release(self.using, _NAME, self._term)
             self._term = self._asked = None

@@ -117,7 +117,7 @@ class Publisher:
         results = self._parts.dispatcher.publish([message(claimed, batch.now) for claimed in ours], singly=singly)
         for claimed, result in zip(ours, results, strict=True):
             self._take(batch, claimed, result)
-        # One that failed alone and let others follow is to blame itself; anything else says that the way is broken.
+        # A message that failed alone while later ones were tried is at fault itself; else the connection is.
         unsent = [result for result in results if isinstance(result, Unsent)]
         broken = [result for result in unsent if not result.alone or result is results[-1]]
         if not broken:

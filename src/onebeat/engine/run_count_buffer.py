@@ -1,4 +1,4 @@
-"""What this scheduler owes the readers of the old columns: run counts that are not yet in their tasks' rows."""
+"""Run counts that are not yet written to their tasks' rows."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ _FULL_LOOK = timedelta(seconds=60)
 _TICK_SECONDS = 1.0
 #: How long a scheduler sleeps when something was due and another had it locked.
 _SHORTEST = 0.02
-#: What the beginning of a tick saw is still the present until the end of one that took no longer.
+#: If a tick took no longer than this, what it saw at its beginning is still the present.
 _FRESH_SECONDS = 0.002
 
 
@@ -55,7 +55,7 @@ class Engine:
 
         Raises the database's errors; a tick that failed can simply be made again.
         """
-        self._leave_in_order()
+        self._finish_last_tick()
         ready = self.parts.dispatcher.ready()
         # After the broker was asked, which may take seconds: able to send from now on.
         snapshot, begun = poll.snapshot(self.parts.using, self._wake_lower_bound), clock.monotonic()
@@ -71,9 +71,9 @@ class Engine:
         more = False
         if ready and not standby:
             more, looked_at = self._work(snapshot, busy)
-        # Nothing else waits while others' work is done: with something to do at once, that goes in small pieces.
+        # Housekeeping is done in small pieces while messages wait.
         budget_seconds = 0.0 if busy or more else self._seconds_to_wake(snapshot)
-        busy = self._keep_up(budget_seconds) or busy
+        busy = self._housekeeping_step(budget_seconds) or busy
         if more and not self.parts.stopping():
             return 0.0
         # The snapshot still holds if nothing was done since, nor took long.
@@ -84,14 +84,14 @@ class Engine:
         """Give back what is claimed, write what is buffered, and say that this scheduler has stopped. May be called
         twice.
         """
-        self._leave_in_order()
+        self._finish_last_tick()
         self.run_counts.close()
         self._housekeeping.close()
         self._other_beat.close()
         self.heartbeat.stop()
         self.parts.dispatcher.close()
 
-    def _leave_in_order(self) -> None:
+    def _finish_last_tick(self) -> None:
         """Record and give back what the last tick left behind when the database failed."""
         self._publisher.record()
         if self._publisher.give_back():
@@ -162,7 +162,7 @@ class Engine:
         self._last_recovery = batch.now if sent and not batch.more else None
         return sent
 
-    def _keep_up(self, budget_seconds: float) -> bool:
+    def _housekeeping_step(self, budget_seconds: float) -> bool:
         """Do what readers of the old columns expect, and look for changes that came past the ORM: late, in pieces that
         end when `budget_seconds` are over. Returns whether a plan may have moved.
         """

@@ -15,7 +15,7 @@ from onebeat.models import Beat, PeriodicTask, TaskState
 
 #: How many rows of a kind are named; of more, the page says so.
 NAMED = 20
-#: Nothing is counted further than this.
+#: Counting stops here.
 COUNTED = 10_000
 #: A scheduler that stopped or was lost is shown for this long.
 _REMEMBERED = timedelta(hours=24)
@@ -49,12 +49,12 @@ class Dashboard:
 
 
 def dashboard(using: str, known: Collection[str]) -> Dashboard:
-    """`known`: the names of tasks that the app has registered."""
+    """Everything that the overview page shows. `known`: the names of tasks that the app has registered."""
     now = database_clock.now(using)
     states = TaskState.objects.using(using)
     # Due a poll ago and still here: a scheduler at work would have taken it.
     late = states.filter(wake_at__lt=now - timedelta(seconds=2 * current().poll_interval)).order_by("wake_at")
-    aside = states.filter(quarantine__gt="")
+    quarantined = states.filter(quarantine__gt="")
     fields = ("task_id", "task__name")
     return Dashboard(
         now=now,
@@ -62,8 +62,8 @@ def dashboard(using: str, known: Collection[str]) -> Dashboard:
         waiting=_count(states.filter(wake_at__isnull=False)),
         overdue=list(late.values(*fields, "due_at")[:NAMED]),
         overdue_count=_count(late),
-        quarantined=list(aside.order_by("pk").values(*fields, "quarantine")[:NAMED]),
-        quarantined_count=_count(aside),
+        quarantined=list(quarantined.order_by("pk").values(*fields, "quarantine")[:NAMED]),
+        quarantined_count=_count(quarantined),
         unknown=_unknown(using, known),
     )
 

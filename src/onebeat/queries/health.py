@@ -64,7 +64,7 @@ def health(using: str) -> Health:
     """The health of all schedulers on this database.
 
     Healthy means: a scheduler is able to send, and the oldest due task is not later than `late_seconds`. A quarantined
-    task or a message that was refused stops nothing else, so they are figures and no problem of the whole.
+    task or a message that was refused stops nothing else, so they are counted and do not make the answer unhealthy.
     """
     now, settings = database_clock.now(using), current()
     schedulers = Beat.objects.using(using).filter(

@@ -15,7 +15,7 @@ from onebeat.db import expressions
 from onebeat.models import Occurrence, PeriodicTask
 
 State = Occurrence.State
-#: So many tasks are asked at most.
+#: Up to this many tasks the answer is exact.
 EXACT = 20_000
 #: Where there are more: those of so many newest occurrences, and of so many newest failures.
 NEWEST = 20_000

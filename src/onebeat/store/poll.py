@@ -31,7 +31,7 @@ class Snapshot:
 
 
 def snapshot(using: str, floor: datetime | None) -> Snapshot:
-    """Look. `floor`: at wake times from here on, as for `states.lock_due`."""
+    """Take the snapshot. `floor`: at wake times from here on, as for `task_states.lock_due`."""
     clock, params = database_clock.clock_sql(using)
     change, occurrence = (expressions.quoted(using, model._meta.db_table) for model in (Change, Occurrence))
     lower = "IS NOT NULL" if floor is None else ">= %s"

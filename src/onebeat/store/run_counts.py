@@ -20,7 +20,7 @@ from onebeat.models import Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
 from onebeat.store import definitions, task_states
 
-#: Whoever has not written a run's end into the task by then is not going to.
+#: A scheduler that has not recorded a finished one-off within this time is lost.
 _LOST = timedelta(seconds=60)
 
 #: What the old column holds at most.
@@ -42,7 +42,7 @@ class Runs:
 
 
 class Reader(Protocol):
-    """Somebody who looks at the rows that run state is written to."""
+    """Somebody who looks at the rows that run counts are written to."""
 
     def found(self, task: int, last_run_at: datetime | None, changed: datetime, sent: datetime) -> None: ...
     def wrote(self, task: int, at: datetime) -> None: ...

@@ -47,8 +47,8 @@ def alias_of(using: str | None) -> str:
 def do(using: str | None, work: Callable[[str], T]) -> T:
     """Run `work` in the caller's transaction, or in one of its own that is tried again when the database asks for that.
 
-    An error of ours leaves the caller's transaction as it was. After one that asks for another try, only the caller can
-    make it, and `atomic()` will not commit what is left.
+    An error of onebeat's own leaves the caller's transaction usable. After a database error that asks for another try,
+    such as a deadlock, the caller's transaction must be rolled back and run again by the caller.
     """
     alias = alias_of(using)
     schema.require(alias)

@@ -1,4 +1,4 @@
-"""What is coming, and what became of what was to come."""
+"""The coming and the past runs of a task."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def pause(
     """Send nothing of a task (by its name), of all with a tag, or of `ALL`, until resumed.
 
     `until`: the pause ends by itself then: an aware datetime, or a timedelta from now. Times that pass in the pause are
-    recorded as skipped, with their reason. Seen by schedulers within their poll interval. The pause of `ALL` is one of
-    its own, beside those of single tasks, and holds for tasks that are made later. Returns how many tasks it paused.
+    recorded as skipped, with their reason. Seen by schedulers within their poll interval. The pause of `ALL` is
+    separate from those of single tasks, and holds for tasks that are made later. Returns how many tasks it paused.
     Raises `UnknownTask`.
     """
 
@@ -61,7 +61,7 @@ def resume(
     """End the pause of a task, of all with a tag, or the one of `ALL`. Returns how many were paused.
 
     `catch_up`: what becomes of the times that the pause has skipped: "none" leaves them skipped, "latest" runs the
-    newest one, "all" runs each, up to 1,000 of a task. They run as numbers of their own beside the record of the skip,
+    newest one, "all" runs each, up to 1,000 of a task. They become manual runs beside the record of the skip,
     whatever the policy says of late times. Raises `UnknownTask`, and `ValueError` if there are too many to catch up.
 
     Outside your transaction many tasks are resumed in portions, each of its own: schedulers go on meanwhile. One that

@@ -1,4 +1,4 @@
-"""What the verbs leave behind: the options of tasks, and who did what to them."""
+"""Write what the verbs record: the options of tasks, and who did what to them."""
 
 from __future__ import annotations
 
