@@ -12,15 +12,17 @@ _TASK = (
 )
 #: What onebeat's planner writes for the same tasks; the sweep of a scheduler finds nothing to change in it.
 _STATE = (
-    "INSERT INTO onebeat_taskstate (task_id, due_at, wake_at, anchor, version, quarantine, enabled, one_off,"
-    " {kind}, rule, clocked_time) SELECT p.id, {due}, {due}, {anchor}, 0, '', p.enabled, p.one_off, p.{kind}_id,"
-    " {rule}, {clocked} FROM django_celery_beat_periodictask p {join} WHERE p.id >= {start}"
+    "INSERT INTO onebeat_taskstate (task_id, uid, task_name, due_at, wake_at, anchor, version, quarantine, enabled,"
+    " one_off, {kind}, rule, clocked_time) SELECT p.id, {uid}, p.name, {due}, {due}, {anchor}, 0, '', p.enabled, p.one_off,"
+    " p.{kind}_id, {rule}, {clocked} FROM django_celery_beat_periodictask p {join} WHERE p.id >= {start}"
 )
+#: Any number that no other task has.
+_UID = "('x' || left(md5(random()::text || p.id), 16))::bit(64)::bigint >> 1 & 9223372036854775807"
 _FACT = "INSERT INTO django_celery_beat_intervalschedule (every, period) VALUES (1, 'days') RETURNING id"
 
 _OLD = (
-    "INSERT INTO onebeat_occurrence (task_id, task_name, due_at, run, state, reason, detail, celery_task_id, claims,"
-    " decided_at, sent_at) SELECT 1000000000 + n % 1000, 'task ' || n % 1000, at, 0, 'sent', '', '',"
+    "INSERT INTO onebeat_occurrence (task_id, task_uid, task_name, due_at, run, state, reason, detail, celery_task_id,"
+    " claims, decided_at, sent_at) SELECT 1000000000 + n % 1000, 'task ' || n % 1000, at, 0, 'sent', '', '',"
     " gen_random_uuid(), 1, at, at FROM (SELECT n, (now() AT TIME ZONE 'UTC') - interval '10 days'"
     " - ({count} - n / 1000) * interval '1 second' AS at FROM generate_series(1, {count}) n) rows"
 )
@@ -29,7 +31,7 @@ _OLD = (
 def _plan(cursor: Any, **parts: Any) -> None:
     cursor.execute("SELECT to_regclass('onebeat_taskstate')")
     if cursor.fetchone()[0] is not None:
-        cursor.execute(_STATE.format(**parts))
+        cursor.execute(_STATE.format(uid=_UID, **parts))
 
 
 def _next(cursor: Any) -> int:

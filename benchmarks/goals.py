@@ -11,6 +11,8 @@ from benchmarks.report import exponent
 
 _LOOP = "app.send_task in a loop"
 _LIMIT = "limit: publishing"
+#: What part of the rate must be left with each.
+_OBSERVERS = {"Sentry": 0.8, "OpenTelemetry": 0.5, "a publish receiver": 0.5, "an overridden apply_async": 0.5}
 _EDITS = ", a row added every 200 ms"
 #: How far from flat, or from proportion, an exponent may be.
 _ABOUT = 0.05
@@ -86,6 +88,12 @@ def _rates(figures: Sequence[Figure]) -> Iterator[Goal]:
     singly = find(figures, f"{_LIMIT}, without batches", 0, _LOOP)
     one = _largest(figures, "due at once, without batches")
     yield Goal(f"a transport without batches / {_LOOP}", "at least", 0.8, ratio(one, singly))
+    alone = _largest(figures, "due at once, observed by nobody")
+    for observer, goal in _OBSERVERS.items():
+        seen = _largest(figures, f"due at once, {observer}")
+        yield Goal(f"due at once, {observer} / without", "at least", goal, ratio(seen, alone))
+        same = find(figures, f"{_LIMIT}, {observer}", 0, _LOOP)
+        yield Goal(f"due at once, {observer} / {_LOOP}", "at least", 1, ratio(seen, same))
     for database in ("MariaDB", "SQLite"):
         there = _largest(figures, f"due at once, {database}")
         yield Goal(f"due at once on {database}", "printed", 0, _median(there), "messages/s")

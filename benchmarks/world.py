@@ -44,6 +44,8 @@ class Place:
     #: The type of the exchange that the queue is bound to; empty: Celery's default.
     exchange: str = ""
     transport: dict[str, Any] = field(default_factory=dict)
+    #: Who looks at each message; empty: nobody.
+    observer: str = ""
 
     @property
     def env(self) -> dict[str, str]:
@@ -60,6 +62,7 @@ class Place:
             "BENCH_ADMIN": "1" if self.admin else "",
             "BENCH_EXCHANGE": self.exchange,
             "BENCH_TRANSPORT": json.dumps(self.transport),
+            "BENCH_OBSERVER": self.observer,
         }
 
     def connect(self) -> Any:

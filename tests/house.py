@@ -32,7 +32,13 @@ TERMS = 40
 
 #: Where Celery and its libraries may be imported.
 CELERY = ("celery", "kombu", "amqp")
-CELERY_ROOMS = ("onebeat.dispatch.celery", "onebeat.celery", "onebeat.compat", "onebeat.importing")
+CELERY_ROOMS = (
+    "onebeat.dispatch.celery",
+    "onebeat.celery",
+    "onebeat.compat",
+    "onebeat.importing",
+    "onebeat.contrib.sentry",
+)
 #: The one place that brings in what is there for programs written for django-celery-beat.
 COMPAT, START = "onebeat.compat", "onebeat.apps"
 

@@ -37,6 +37,17 @@ REACHED = [
     figure("due at once, direct exchange", 10_000, 6_000),
     figure("due at once, topic exchange", 10_000, 1_500),
     figure("due at once, RabbitMQ", 1_000, 3_600),
+    figure("due at once, observed by nobody", 10_000, 4_000),
+    figure("due at once, Sentry", 10_000, 3_200),
+    figure("limit: publishing, Sentry", 0, 1_000, who=LOOP),
+    *(
+        each
+        for observer in ("OpenTelemetry", "a publish receiver", "an overridden apply_async")
+        for each in (
+            figure(f"due at once, {observer}", 10_000, 2_000),
+            figure(f"limit: publishing, {observer}", 0, 2_000, who=LOOP),
+        )
+    ),
     figure("due at once, without batches", 10_000, 800),
     figure("due at once, MariaDB", 10_000, 3_000),
     figure("schedulers", 1, 5_000),

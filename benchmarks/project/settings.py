@@ -6,6 +6,7 @@ BENCH_SETTINGS   ONEBEAT as JSON
 BENCH_ADMIN      not empty: with the admin
 BENCH_BROKER, BENCH_QUEUE, BENCH_TRANSPORT   the broker's URL, the queue, transport options as JSON
 BENCH_EXCHANGE   the type of the exchange that the queue is bound to; empty: Celery's default
+BENCH_OBSERVER   who looks at each message (`observers`); empty: nobody
 """
 
 from __future__ import annotations

@@ -65,14 +65,17 @@ class Desk:
         self.link = self.database.connect()
 
     @contextmanager
-    def worker(self, pool: str, name: str = "worker") -> Iterator[subprocess.Popen[bytes]]:
-        """A worker with two processes, or one; killed with all it has started when the block ends."""
+    def worker(
+        self, pool: str, name: str = "worker", more: dict[str, str] | None = None
+    ) -> Iterator[subprocess.Popen[bytes]]:
+        """A worker with two processes, or one; killed with all it has started when the block ends. `more`: of its
+        environment."""
         own = {"ONEBEAT_TEST_LOG": str(self.folder / "ran"), "ONEBEAT_TEST_CELERY": json.dumps(self.settings)}
         options = ("-P", pool, "-c", "2", "-n", f"{name}@here", "-l", "info", "--without-mingle", "--without-gossip")
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 [sys.executable, "-m", "celery", "-A", "tests.project.celery", "worker", *options],
-                env=environment({**self.database.env, **self.post.env, **own}),
+                env=environment({**self.database.env, **self.post.env, **own, **(more or {})}),
                 cwd=ROOT,
                 stdout=log,
                 stderr=subprocess.STDOUT,

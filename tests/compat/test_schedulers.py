@@ -226,6 +226,8 @@ def under_sentry(path: str) -> dict[str, Any]:
     import sentry_sdk
     from sentry_sdk.integrations.celery import CeleryIntegration
 
+    from onebeat.contrib.sentry import outbox
+
     sent: list[Any] = []
 
     class Keep(sentry_sdk.transport.Transport):
@@ -246,6 +248,7 @@ def under_sentry(path: str) -> dict[str, Any]:
         clock.move(at(60))
         scheduler.tick()
         scheduler.close()
+    outbox.goodbye()
     ((name, _, headers),) = waiting()
     monitor = {key: value for key, value in headers.items() if key.startswith("sentry-monitor")}
     return {"name": name, "headers": monitor, "check_ins": sent, "traced": "sentry-trace" in headers}

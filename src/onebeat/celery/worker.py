@@ -14,9 +14,10 @@ from weakref import WeakValueDictionary
 from celery import signals, states
 from celery.exceptions import Reject, SoftTimeLimitExceeded, TimeLimitExceeded, WorkerLostError
 
-from onebeat.celery import attempt_start, message_attempt, worker_db
+from onebeat.celery import attempt_start, message_attempt, outcomes, worker_db
 from onebeat.celery.guarding import Guarded
 from onebeat.conf import current
+from onebeat.dispatch.celery import observers
 from onebeat.store import attempts
 from onebeat.store.attempts import Outcome
 
@@ -35,6 +36,12 @@ def install() -> None:
 def _connect(**kwargs: Any) -> None:
     for signal, handler in _HANDLERS.items():
         signal.connect(handler, dispatch_uid=f"onebeat.{handler.__name__}", weak=False)
+    signals.worker_process_init.connect(_observe, dispatch_uid="onebeat.observers", weak=False)
+    _observe()
+
+
+def _observe(**kwargs: object) -> None:
+    observers.in_worker()
 
 
 def on_received(request: Any, **kwargs: Any) -> None:
@@ -128,6 +135,8 @@ _HANDLERS: dict[Any, Callable[..., None]] = {
 
 
 def _end(task: Any, request: Any, outcome: Outcome, why: Any = None) -> None:
+    if not getattr(request, attempt_start.COPY, False):
+        outcomes.ended.send_robust(None, request=request, outcome=outcome)
     attempt = _ours(task, request)
     if attempt is None:
         return

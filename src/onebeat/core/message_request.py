@@ -55,6 +55,9 @@ class MessageOptions(TypedDict, total=False):
     link: Any
     #: What to run when the task failed.
     link_error: Any
+    #: What Sentry Crons is told of it: `checkin_margin` and `max_runtime` in minutes, `failure_issue_threshold`,
+    #: `recovery_threshold`, `owner`.
+    monitor: dict[str, Any]
 
 
 #: What others are, for whoever passes them out of habit. In the options of a task they have no effect.
@@ -72,6 +75,12 @@ REFUSED = {
     "chord": "a canvas has no place in a stored message: start it from the task",
     "group_id": "a canvas has no place in a stored message: start it from the task",
 }
+
+
+#: How a task is watched, which stands among its options and is none of its messages.
+MONITOR = "monitor"
+#: What is no option of a message whatever a row says.
+NO_OPTIONS = frozenset({*REFUSED, MONITOR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +229,26 @@ def _headers(name: str, value: Any) -> str:
     return text
 
 
+def _monitor(name: str, value: Any) -> dict[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidMessage(f"{name}: a dict is needed, not {value!r}")
+    for key, one in value.items():
+        if key not in _MONITOR:
+            raise InvalidMessage(f"{name}: {key!r} is not known; accepted are {', '.join(sorted(_MONITOR))}")
+        _MONITOR[key](f"{name}: {key}", one)
+    return dict(value)
+
+
 def _any(name: str, value: Any) -> Any:
     encode(name, value)
     return value
 
 
+_MONITOR: dict[str, Callable[[str, Any], Any]] = {
+    **dict.fromkeys(("checkin_margin", "max_runtime"), _between(1, 40_320)),
+    **dict.fromkeys(("failure_issue_threshold", "recovery_threshold"), _between(1, 720)),
+    "owner": _text,
+}
 _COLUMNS = frozenset({"queue", "exchange", "routing_key", "priority", "headers"})
 _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     **dict.fromkeys(("queue", "exchange", "routing_key", "serializer", "compression"), _text),
@@ -234,6 +258,7 @@ _CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "priority": _between(0, 255),
     "delivery_mode": _between(1, 2),
     "headers": _headers,
+    MONITOR: _monitor,
     "ignore_result": _flag,
     "expires": lambda name, value: value,
 }

@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from onebeat.store.occurrences import Claimed
+
 
 @dataclass(frozen=True, slots=True)
 class Message:
@@ -19,6 +21,8 @@ class Message:
     options: dict[str, Any] = field(default_factory=dict)
     #: The key of the periodic task's row, for hooks that are handed the row.
     periodic_task: int = 0
+    #: What it is sent for; None for a message of no task's row.
+    claimed: Claimed | None = None
     #: About how many characters its arguments have.
     size: int = 0
 

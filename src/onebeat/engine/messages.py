@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from onebeat.core.headers import BEAT_HEADER, DUE_HEADER, NAME_HEADER, RUN_HEADER, TASK_HEADER, free
-from onebeat.core.message_request import REFUSED
+from onebeat.core.message_request import NO_OPTIONS
 from onebeat.dispatch.base import Message
 from onebeat.store.occurrences import Claimed
 
@@ -29,7 +29,7 @@ def message(claimed: Claimed, now: datetime) -> Message:
     if task.expire_seconds is not None:
         ends.append(now + timedelta(seconds=task.expire_seconds))
     options["expires"] = min(ends, default=None)
-    more = {name: value for name, value in task.more_options().items() if name not in REFUSED}
+    more = {name: value for name, value in task.more_options().items() if name not in NO_OPTIONS}
     kept = {**more, **{name: value for name, value in options.items() if value not in (None, "")}}
     kept["headers"] = {
         **free(headers),
@@ -46,5 +46,6 @@ def message(claimed: Claimed, now: datetime) -> Message:
         kwargs,
         kept,
         periodic_task=task.id,
+        claimed=claimed,
         size=len(task.args) + len(task.kwargs),
     )

@@ -14,7 +14,7 @@ from kombu import exceptions
 from kombu.exceptions import EncodeError, OperationalError, SerializerNotInstalled
 
 from onebeat.dispatch.base import Accepted, Deferred, Failed, Message, PublishResult, Refused, Unsent
-from onebeat.dispatch.celery import amqp_messages
+from onebeat.dispatch.celery import amqp_messages, observers
 from onebeat.dispatch.celery.amqp_messages import Unencodable
 from onebeat.dispatch.celery.confirmed import Confirmed
 from onebeat.dispatch.celery.prepared import Kinds, Way, arguments_error
@@ -89,6 +89,7 @@ class CeleryDispatcher:
             self._kinds = Kinds(self.app, self._producer)
             if Confirmed.possible(self._connection):
                 self._confirmed = Confirmed(self.app, self._connection)
+            observers.in_scheduler(self.app)
         except Exception as error:
             logger.debug("the broker does not answer: %r", error)
             self.close()
@@ -98,7 +99,13 @@ class CeleryDispatcher:
     def publish(self, messages: Sequence[Message], *, singly: bool = False) -> list[PublishResult]:
         if not self.ready():
             return [_UNAVAILABLE] * len(messages)
-        self._way = Way(self._producer)
+        self._way = Way(self.app, self._producer)
+        results = self._publish(messages, singly)
+        for observer in self._way.observers:
+            observer.published(messages, results)
+        return results
+
+    def _publish(self, messages: Sequence[Message], singly: bool) -> list[PublishResult]:
         # Where nobody can tell the difference a batch pays from a few messages on.
         plain = self._usable(self._kinds) is None or any(self._overridden(message.task) for message in messages)
         if singly or len(messages) < (self.plain_below if plain else min(self.plain_below, _FEW)):
@@ -224,6 +231,8 @@ class CeleryDispatcher:
     def _send(self, message: Message, producer: Any, kinds: Kinds | None = None) -> PublishResult:
         """Publish one message, filled in from one of its kind where `kinds` has one."""
         try:
+            for observer in self._way.observers:
+                message = observer.mark(message)
             kind = kinds.of(message) if kinds is not None else None
             if kind is not None:
                 kind.publish(producer, message, self._way)
@@ -231,7 +240,7 @@ class CeleryDispatcher:
             if (wrong := self._arguments_error(message)) is not None:
                 return Refused(wrong)
             for observer in self._way.observers:
-                observer.begin(message)
+                observer.begin()
             self._apply(message, producer)
         except Exception as error:
             return self._failure(message, error)

@@ -36,8 +36,8 @@ _LONGEST_SHOWN = 1024
 class Way:
     """How messages leave during one call: seen by whom, and by which `publish` of a producer."""
 
-    def __init__(self, producer: Any) -> None:
-        self.observers: list[Observer] = active()
+    def __init__(self, app: Celery, producer: Any) -> None:
+        self.observers: list[Observer] = active(app)
         whole: Callable[..., Any] = type(producer).publish
         self.publish: Callable[..., Any] = original(whole, "kombu.messaging") or whole
 
