@@ -13,8 +13,8 @@ _TASK = (
 #: What onebeat's planner writes for the same tasks; the sweep of a scheduler finds nothing to change in it.
 _STATE = (
     "INSERT INTO onebeat_taskstate (task_id, uid, task_name, due_at, wake_at, anchor, version, quarantine, enabled,"
-    " one_off, {kind}, rule, clocked_time) SELECT p.id, {uid}, p.name, {due}, {due}, {anchor}, 0, '', p.enabled, p.one_off,"
-    " p.{kind}_id, {rule}, {clocked} FROM django_celery_beat_periodictask p {join} WHERE p.id >= {start}"
+    " one_off, {kind}, rule, clocked_time) SELECT p.id, {uid}, p.name, {due}, {due}, {anchor}, 0, '', p.enabled,"
+    " p.one_off, p.{kind}_id, {rule}, {clocked} FROM django_celery_beat_periodictask p {join} WHERE p.id >= {start}"
 )
 #: Any number that no other task has.
 _UID = "('x' || left(md5(random()::text || p.id), 16))::bit(64)::bigint >> 1 & 9223372036854775807"
