@@ -1,8 +1,9 @@
 """Rows that an application makes: `python -m benchmarks.create CONTESTANT WAY CALLERS COUNT`.
 
 `once_many`: COUNT follow-ups in one call. `once`: each caller asks for COUNT follow-ups of its own, at instants that
-all share. `get_or_create`: each caller asks for the same COUNT instants, all at the same time. Callers are processes,
-forked when Django is up and set off together.
+all share. `two_calls`: the same by `get_or_create` of the instant and `create` of the task. `get_or_create`: each
+caller asks for the same COUNT instants, all at the same time. Callers are processes, forked when Django is up and set
+off together.
 """
 
 from __future__ import annotations
@@ -51,6 +52,20 @@ def once(models: Any) -> Call:
     def call(caller: int, number: int) -> object:
         at = _BASE + timedelta(seconds=number % _SHARED)
         return onebeat.once(f"follow-up {caller} {number}", at=at, task="benchmarks.nothing", args=[number])
+
+    return call
+
+
+def two_calls(models: Any) -> Call:
+    """A follow-up of the caller's own, as people make it with django-celery-beat."""
+
+    def call(caller: int, number: int) -> object:
+        at = _BASE + timedelta(seconds=number % _SHARED)
+        clocked, _ = models.ClockedSchedule.objects.get_or_create(clocked_time=at)
+        name, args = f"follow-up {caller} {number}", json.dumps([number])
+        return models.PeriodicTask.objects.create(
+            name=name, task="benchmarks.nothing", args=args, clocked=clocked, one_off=True
+        )
 
     return call
 
@@ -117,7 +132,9 @@ def main() -> int:
     if way == "once_many":
         found = once_many(models, count)
     else:
-        found = race({"once": once, "get_or_create": get_or_create}[way](models), callers, count)
+        found = race(
+            {"once": once, "two_calls": two_calls, "get_or_create": get_or_create}[way](models), callers, count
+        )
     print(json.dumps({**found, "duplicates": duplicates(models)}))
     return 0
 

@@ -15,7 +15,8 @@ from tests.scratch import Scratch
 pytestmark = [pytest.mark.concurrency, pytest.mark.long("mariadb", "sqlite")]
 
 PROCESSES = 100
-ROUNDS = 2
+#: Many at once or one by one; in a transaction; at instants of one's own.
+ROUNDS = ((True, False, True), (True, True, False), (False, False, True), (False, True, False))
 
 
 def race(index: int) -> dict[str, list[Any]]:
@@ -29,21 +30,21 @@ def race(index: int) -> dict[str, list[Any]]:
 
     found: dict[str, list[Any]] = {"got": [], "wrong": []}
     then = datetime(2030, 1, 1, tzinfo=UTC)
-    for number in range(ROUNDS):
-        at: Any = then if number % 3 else timedelta(days=1)  # from each one's own now
+    for number, (many, inside, own) in enumerate(ROUNDS):
+        at: Any = timedelta(days=1) if own else then  # from each one's own now
         keys = [f"{number} {letter}" for letter in ("abcd" if index % 2 else "dcba")]
         items: list[onebeat.OnceItem] = [{"key": key, "at": at, "task": "t", "args": [index]} for key in keys]
         for again in (True, True, True, False):
             try:
-                with transaction.atomic() if number % 2 else nullcontext():
-                    if number < ROUNDS / 2:
+                with transaction.atomic() if inside else nullcontext():
+                    if many:
                         answers = onebeat.once_many(items)
                     else:
                         answers = [onebeat.once(f"{number}", at=at, task="t", args=[index])]
                 break
             except Exception as error:
                 # Whoever opened a transaction runs it again where the database asks for that; nobody else has to.
-                if not (again and number % 2 and transactions.retryable(error)):
+                if not (again and inside and transactions.retryable(error)):
                     found["wrong"].append(f"{number}: {error!r}")
                     return found
         found["got"] += [[one.key, one.task.pk, one.created, one.task.args == f"[{index}]"] for one in answers]
@@ -63,7 +64,7 @@ def check(outcomes: list[Outcome], rows: dict[str, int]) -> None:
     assert [line for outcome in outcomes for line in outcome.value["wrong"]] == []
     got = [tuple(one) for outcome in outcomes for one in outcome.value["got"]]
     keys = {key for key, *_ in got}
-    assert len(keys) == 4 * ROUNDS // 2 + ROUNDS // 2
+    assert len(keys) == sum(4 if many else 1 for many, *_ in ROUNDS)
     assert len({(key, row) for key, row, *_ in got}) == len(keys)
     assert Counter(key for key, _, created, _ in got if created) == dict.fromkeys(keys, 1)
     # Who made it sees its own arguments in it, and nobody else does.

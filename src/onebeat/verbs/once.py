@@ -11,10 +11,11 @@ from typing import Any, Literal, Required, Unpack, get_args
 from django.db import models
 
 from onebeat.core.message_request import CeleryTask, MessageOptions, MessageRequest, message_request
-from onebeat.db import database_clock, transactions
+from onebeat.db import database_clock, schema, transactions
 from onebeat.errors import InvalidArgument, KeyTaken, NotJSON
 from onebeat.models import PeriodicTask
-from onebeat.verbs import once_changes, once_rows, records
+from onebeat.queries import task_lookup
+from onebeat.verbs import once_changes, once_rows, once_statement, records
 from onebeat.verbs.base import alias_of, do, instant, who_is
 from onebeat.verbs.links import link_to
 from onebeat.verbs.once_changes import Found, OnceState
@@ -84,8 +85,14 @@ def once(
     """
     _check(if_exists)
     one = message_request(key, at, task, args, kwargs, options, tags=tags, link=link_to(for_))
-    hint = transactions.in_transaction(alias_of(using))
-    return do(using, lambda alias: _once(alias, [one], if_exists, who_is(by), hint)[0])
+    alias = alias_of(using)
+    schema.require(alias)
+    joins = transactions.in_transaction(alias)
+    if once_statement.possible(alias, one):
+        answer = _in_one_statement(alias, one, if_exists, joins)
+        if answer is not None:
+            return answer
+    return do(alias, lambda alias: _once(alias, [one], if_exists, who_is(by), joins)[0])
 
 
 def once_many(
@@ -145,14 +152,33 @@ def _check(if_exists: str) -> None:
         raise InvalidArgument(f'if_exists: "keep", "reschedule", "renew" or "fail" is needed, not {if_exists!r}')
 
 
+def _in_one_statement(using: str, one: MessageRequest, if_exists: IfExists, joins: bool) -> Once | None:
+    """None: the task is there, and what becomes of it takes a transaction, or it is gone again."""
+    if isinstance(one.at, datetime):
+        _check_end(one, one.at)
+    found = transactions.retrying(using, lambda: once_statement.make(using, one, joins=joins))
+    if found.task is not None:
+        return Once(found.task, True, False, "waiting", found.at, one.key)
+    if if_exists in ("reschedule", "renew"):
+        return None
+    task = task_lookup.tasks(using).filter(pk=found.pk).first()
+    if task is None:
+        return None
+    return _exists(using, one.key, once_changes.look(using, [task])[0], found.at, if_exists, "", found.now)
+
+
+def _check_end(one: MessageRequest, at: datetime) -> None:
+    ends = one.columns.get("expires")
+    if ends is not None and ends < at:
+        raise InvalidArgument(f"expires: {ends.isoformat()} is before the run of {one.key!r} at {at.isoformat()}")
+
+
 def _once(using: str, items: Sequence[MessageRequest], if_exists: IfExists, by: str, hint: bool) -> list[Once]:
     now = database_clock.now(using)
     at = [instant("at", one.at, now) for one in items]
     asked: dict[str, tuple[MessageRequest, datetime]] = {}
     for one, when in zip(items, at, strict=True):
-        ends = one.columns.get("expires")
-        if ends is not None and ends < when:
-            raise InvalidArgument(f"expires: {ends.isoformat()} is before the run of {one.key!r} at {when.isoformat()}")
+        _check_end(one, when)
         asked.setdefault(one.key, (one, when))
     made = once_rows.make(using, asked, now, hint=hint)
     others = {one.task.pk: one for one in once_changes.look(using, [task for task, new in made.values() if not new])}

@@ -26,7 +26,7 @@ from onebeat.store.definitions import COPIED
 
 ORIGIN = "once"
 #: How often a row may vanish between losing to it and reading it before somebody is told.
-_TRIES = 20
+TRIES = 20
 
 Asked = Mapping[str, tuple[MessageRequest, datetime]]
 Made = dict[str, tuple[PeriodicTask, bool]]
@@ -40,7 +40,7 @@ def make(using: str, asked: Asked, now: datetime, *, hint: bool) -> Made:
     """
     done: Made = _there(using, list(asked))
     names = {key: key for key in asked}
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         absent = {key: asked[key] for key in sorted(asked) if key not in done}
         if not absent:
             return done
@@ -54,7 +54,7 @@ def make(using: str, asked: Asked, now: datetime, *, hint: bool) -> Made:
                 names[key] = keys.suffixed(key)
         unnamed = [key for key, pk in lost.items() if pk is None]
         done |= _there(using, unnamed)
-    raise OperationalError(f"a task came and went {_TRIES} times while it was read: {next(iter(absent))}")
+    raise OperationalError(f"a task came and went {TRIES} times while it was read: {next(iter(absent))}")
 
 
 def _insert(
@@ -63,7 +63,7 @@ def _insert(
     """Insert what is not there. What went in is added to `done`; of what did not the winner's key is returned, or None
     where the database does not tell."""
     clocks = clocked(using, {at for _, at in absent.values()})
-    tasks = [_task(names[key], one, clocks[at][0]) for key, (one, at) in absent.items()]
+    tasks = [new_task(names[key], one, clocks[at][0]) for key, (one, at) in absent.items()]
     columns, values = bulk_rows.insertable(using, tasks)
     found = upserts.insert_or_find(using, PeriodicTask._meta.db_table, columns, values, "name", "id")
     lost, made = {}, []
@@ -116,7 +116,7 @@ def clocked(using: str, instants: Iterable[datetime]) -> dict[datetime, tuple[in
     link = connections[using]
     field: Any = ClockedSchedule._meta.get_field("clocked_time")
     table, column = ClockedSchedule._meta.db_table, {field.column: field.db_type(link)}
-    for _ in range(_TRIES):
+    for _ in range(TRIES):
         new = {at: field.get_db_prep_save(time, link) for time, at in wanted.items() if at not in found}
         if not new:
             return found
@@ -124,7 +124,7 @@ def clocked(using: str, instants: Iterable[datetime]) -> dict[datetime, tuple[in
         put = upserts.insert_or_find(using, table, column, [[value] for value in new.values()], field.column, "id")
         found.update({at: put[value] for at, value in new.items() if value in put})
         found = {**_clocked(using, {time: at for time, at in wanted.items() if at not in found}), **found}
-    raise OperationalError(f"a clocked schedule came and went {_TRIES} times while it was read")
+    raise OperationalError(f"a clocked schedule came and went {TRIES} times while it was read")
 
 
 def _clocked(using: str, wanted: Mapping[datetime, datetime]) -> dict[datetime, tuple[int, bool]]:
@@ -149,7 +149,8 @@ def _keyed(using: str, pks: Sequence[Any]) -> list[PeriodicTask]:
     return [*found, *(one for key in hidden for one in task_lookup.tasks(using).select_for_update().filter(pk=key))]
 
 
-def _task(name: str, one: MessageRequest, schedule: int) -> PeriodicTask:
+def new_task(name: str, one: MessageRequest, schedule: int | None) -> PeriodicTask:
+    """A new task as an object, not saved."""
     columns = dict(one.columns)
     if (expires := columns.get("expires")) is not None:
         columns["expires"] = from_utc(expires)
