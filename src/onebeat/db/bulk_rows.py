@@ -53,10 +53,13 @@ def inserts(
 ) -> Iterator[tuple[str, list[Any]]]:
     """The statements that insert `rows`, each with its parameters. A clause such as ON CONFLICT may be appended.
 
-    `columns` may map each to its PostgreSQL type: then one statement is enough there. `alike`: more columns, each with
-    its PostgreSQL type and the value that all rows have.
+    `columns` may map each to its PostgreSQL type: then one statement is enough there, and what all rows have alike goes
+    in it once. `alike`: more columns, each with its PostgreSQL type and the value that all rows have.
     """
     q = link.ops.quote_name
+    if link.vendor == "postgresql" and isinstance(columns, Mapping) and len(rows) > 1:
+        columns, rows, same_in_all = _parted(columns, rows)
+        alike = {**alike, **same_in_all}
     names = ", ".join(map(q, columns))
     into = f"INSERT INTO {q(table)} ({', '.join(map(q, [*columns, *alike]))})"
     same = [value for _, value in alike.values()]
@@ -70,6 +73,21 @@ def inserts(
     for part in parts(link, rows, width):
         params = [value for row in part for value in (*row, *same)]
         yield f"{into} VALUES {', '.join([one] * len(part))}", params
+
+
+def _parted(
+    columns: Mapping[str, str], rows: Sequence[Row]
+) -> tuple[Mapping[str, str], Sequence[Row], dict[str, tuple[str, Any]]]:
+    """The columns in which rows differ (one at least), those parts of the rows, and the other columns with the value
+    that all have.
+    """
+    parts = dict(zip(columns, zip(*rows, strict=True), strict=True))
+    same = {name: (columns[name], part[0]) for name, part in parts.items() if part.count(part[0]) == len(rows)}
+    differ = {name: kind for name, kind in columns.items() if name not in same} or dict([next(iter(columns.items()))])
+    if len(differ) == len(columns):
+        return columns, rows, {}
+    kept = {name: value for name, value in same.items() if name not in differ}
+    return differ, list(zip(*(parts[name] for name in differ), strict=True)), kept
 
 
 def insertable(using: str, instances: Sequence[models.Model]) -> tuple[dict[str, str], list[list[Any]]]:

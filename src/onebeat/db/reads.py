@@ -31,6 +31,16 @@ def among(using: str, field: str, keys: Iterable[int]) -> Any:
     return Q(**{f"{field}__in": list(keys)})
 
 
+def has_arrays(using: str) -> bool:
+    """Whether any number of values is one parameter here."""
+    return connections[using].vendor == "postgresql"
+
+
+def one_of(using: str, field: str, values: Iterable[Any]) -> Any:
+    """The condition that `field` is one of `values`, of whatever type; for `filter()`."""
+    return _OneOf(F(field), list(values)) if has_arrays(using) else Q(**{f"{field}__in": list(values)})
+
+
 def among_sql(using: str, column: str, keys: Iterable[int]) -> tuple[str, list[Any]]:
     """The same as SQL with its parameters, for a column that holds 64 bits."""
     link = connections[using]
@@ -113,3 +123,7 @@ class _Among(Lookup):
         sql, params = self.process_lhs(compiler, connection)
         kind = self.lhs.output_field.db_type(connection)
         return f"{sql} = ANY (%s::{kind}[])", [*params, self.rhs]
+
+
+class _OneOf(_Among):
+    """The same for values that the driver writes as an array."""

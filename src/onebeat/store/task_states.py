@@ -151,7 +151,10 @@ def disable(using: str, tasks: Collection[int]) -> None:
 def _values(using: str, state: State) -> list[Any]:
     """The state's own values and its copies, as the database takes them: people's columns know local times."""
     link = connections[using]
-    copied = [field.get_db_prep_save(value, link) for field, value in zip(_copied_fields(), state.copied, strict=True)]
+    copied = [
+        value if value is None or isinstance(value, int | str) else field.get_db_prep_save(value, link)
+        for field, value in zip(_copied_fields(), state.copied, strict=True)
+    ]
     return [*utc_columns.to_columns(using, [getattr(state, name) for name in _OWN]), *copied]
 
 

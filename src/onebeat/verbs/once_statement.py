@@ -75,12 +75,12 @@ def make(using: str, one: MessageRequest, *, joins: bool) -> Answer:
     """Make the task unless its key is taken. `joins`: in a transaction of the caller's, which may end after the plan's
     time has come; a scheduler is to look at the plan when it does. Sends no signal.
     """
-    link, (now, told) = connections[using], database_clock.clock_sql(using)
+    link, (now, given) = connections[using], database_clock.clock_sql(using)
     options = {name: value for name, unsaid in _OPTIONS.items() if (value := getattr(one, name)) != unsaid}
     relative = isinstance(one.at, timedelta)
     sql, asked = _text(_Shape(using, now, tuple(one.columns), tuple(options), relative, joins))
     task = once_rows.new_task(one.key, one, None)
-    params: dict[str, Any] = {**options, "uid": new_task_uid(), "now": told[0] if told else None}
+    params: dict[str, Any] = {**options, "uid": new_task_uid(), "now": given[0] if given else None}
     for field in asked:
         params[field.column] = field.get_db_prep_save(field.pre_save(task, True), link)
     params["at"] = one.at if isinstance(one.at, timedelta) else utc_columns.to_column(link.vendor, one.at)
