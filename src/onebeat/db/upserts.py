@@ -25,7 +25,8 @@ def insert_or_lose(
     returning: Sequence[str] = (),
 ) -> list[Row] | None:
     """Insert `rows`; a row whose `unique` columns are taken is left out. Gives the `returning` columns of those that
-    went in, as the driver has them; None: this database does not say which, and the reader asks afterwards.
+    went in, as the driver has them; None: this database does not say which, and the reader asks afterwards (MySQL: it
+    says that all did, of a table whose key it does not count up itself).
 
     `columns` may map each to its PostgreSQL type: then many rows are quicker there. `alike`: more columns, each with
     its PostgreSQL type and the value that all rows have. MySQL has no way to ignore one unique key alone, and INSERT
@@ -38,14 +39,19 @@ def insert_or_lose(
     lose = f" ON CONFLICT{f' ({quoted(using, *unique)})' if named else ''} DO NOTHING"
     if link.vendor == "mysql":
         first = quoted(using, unique[0])
-        lose = f" ON DUPLICATE KEY UPDATE {first} = {first}"
-    tells = bool(returning) and link.vendor != "mysql"
+        # The number that is handed back says whether a row lost, where no column counts up by itself.
+        lost = f"IF(LAST_INSERT_ID(1), {first}, {first})" if returning else first
+        lose = f" ON DUPLICATE KEY UPDATE {first} = {lost}"
+    tells, all_went_in = bool(returning) and link.vendor != "mysql", bool(returning) and link.vendor == "mysql"
     tail = f" RETURNING {quoted(using, *returning)}" if tells else ""
     inserted: list[Row] = []
     with link.cursor() as cursor:
         for sql, params in inserts(link, table, columns, rows, alike or {}):
             cursor.execute(sql + lose + tail, params)
             inserted += cursor.fetchall() if tells else ()
+            all_went_in = all_went_in and not cursor.lastrowid
+    if all_went_in:
+        return [[row[list(columns).index(name)] for name in returning] for row in rows]
     return inserted if tells else None
 
 

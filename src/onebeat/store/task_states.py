@@ -117,7 +117,7 @@ def delete(using: str, ids: Iterable[int]) -> None:
 def insert(using: str, states: Sequence[State]) -> list[int]:
     """Add states; one that another scheduler has just added, or that an earlier task has left behind, wins.
 
-    Returns the tasks whose state may not be the given one. MySQL does not say which went in.
+    Returns the tasks whose state may not be the given one. MySQL says of all together whether they went in.
     """
     names = ["task_id", "version", *_IDENTITY, *_OWN, *COPIED]
     rows = [[one.task, one.version, one.uid, one.task_name, *_values(using, one)] for one in states]

@@ -14,11 +14,11 @@ from typing import Any
 
 from django.db import OperationalError, connections
 
-from onebeat.core import keys
+from onebeat.core import clock, keys
 from onebeat.core.identity import new_task_uid
 from onebeat.core.message_request import MessageRequest
-from onebeat.core.planning import State
-from onebeat.db import bulk_rows, reads, upserts
+from onebeat.core.planning import LATE_COMMITS, State
+from onebeat.db import bulk_rows, expressions, reads, upserts
 from onebeat.models import ClockedSchedule, PeriodicTask, TaskOptions, change_hints
 from onebeat.models.instants import from_utc, to_utc
 from onebeat.queries import task_lookup
@@ -31,6 +31,23 @@ TRIES = 20
 
 Asked = Mapping[str, tuple[MessageRequest, datetime]]
 Made = dict[str, tuple[PeriodicTask, bool]]
+#: By instant: the key of its row, and whether that was inserted here.
+Clocks = dict[datetime, tuple[int, bool]]
+
+
+def glance(using: str, key: str, at: datetime) -> tuple[bool, Clocks]:
+    """Whether there may be a task that has a key, and the row of an instant as `clocked` gives it, in one statement."""
+    names, link = keys.names([key]) if expressions.folds_texts(using) else [key], connections[using]
+    tasks, clocks = (expressions.quoted(using, one._meta.db_table) for one in (PeriodicTask, ClockedSchedule))
+    time: Any = ClockedSchedule._meta.get_field("clocked_time")
+    with link.cursor() as cursor:
+        cursor.execute(
+            f"SELECT (SELECT MIN(id) FROM {tasks} WHERE name IN ({', '.join(['%s'] * len(names))})), "
+            f"(SELECT MIN(id) FROM {clocks} WHERE clocked_time = %s)",
+            [*names, time.get_db_prep_save(from_utc(at), link)],
+        )
+        task, row = cursor.fetchone()
+    return task is not None, {} if row is None else {at: (row, False)}
 
 
 def make(using: str, asked: Asked, now: datetime, *, hint: bool) -> Made:
@@ -39,14 +56,23 @@ def make(using: str, asked: Asked, now: datetime, *, hint: bool) -> Made:
     `asked` gives what each key asks for, and its instant. `hint`: the transaction may end after the plan's time has
     come; a scheduler is to look at the plan when it does. Call it in a transaction. Sends no signal.
     """
-    done: Made = _there(using, list(asked))
+    began, seen = clock.monotonic(), None
+    done: Made = {}
+    if len(asked) > 1:
+        done = _there(using, list(asked))
+    else:
+        ((key, (_, at)),) = asked.items()
+        taken, seen = glance(using, key, at)
+        if taken:
+            done = _there(using, [key])
     names = {key: key for key in asked}
     for _ in range(TRIES):
         absent = {key: asked[key] for key in sorted(asked) if key not in done}
         if not absent:
             return done
         # Everybody takes keys in this order, so that no two wait for each other in a circle.
-        lost = _insert(using, absent, names, done, now, hint)
+        lost = _insert(using, absent, names, done, now, hint, began, seen)
+        seen = None
         winners = {one.pk: one for one in _keyed(using, [pk for pk in lost.values() if pk is not None])}
         for key, winner in ((key, winners[pk]) for key, pk in lost.items() if pk in winners):
             if keys.has(winner.name, key):
@@ -59,11 +85,18 @@ def make(using: str, asked: Asked, now: datetime, *, hint: bool) -> Made:
 
 
 def _insert(
-    using: str, absent: Asked, names: Mapping[str, str], done: Made, now: datetime, hint: bool
+    using: str,
+    absent: Asked,
+    names: Mapping[str, str],
+    done: Made,
+    now: datetime,
+    hint: bool,
+    began: float,
+    seen: Clocks | None,
 ) -> dict[str, Any]:
     """Insert what is not there. What went in is added to `done`; of what did not the winner's key is returned, or None
     where the database does not tell."""
-    clocks = clocked(using, {at for _, at in absent.values()})
+    clocks = clocked(using, {at for _, at in absent.values()}, seen)
     tasks = [new_task(names[key], one, clocks[at][0]) for key, (one, at) in absent.items()]
     columns, values = _insertable(using, tasks, [one for one, _ in absent.values()])
     found = upserts.insert_or_find(using, PeriodicTask._meta.db_table, columns, values, "name", "id")
@@ -83,6 +116,8 @@ def _insert(
     _insert_options(using, [(done[key][0].pk, one) for key, (one, _) in absent.items() if key not in lost])
     plans = [_plan(done[key][0], at, now) for key, (_, at) in absent.items() if key not in lost]
     unsure = task_states.insert(using, plans)
+    # A plan may come late here as well: it has waited for another transaction to end.
+    hint = hint or clock.monotonic() - began > LATE_COMMITS.total_seconds() / 2
     change_hints.changed(using, "task", [task.pk for task in made] if hint else unsure)
     return lost
 
@@ -110,10 +145,12 @@ def _plan(task: PeriodicTask, at: datetime, now: datetime) -> State:
     )
 
 
-def clocked(using: str, instants: Iterable[datetime]) -> dict[datetime, tuple[int, bool]]:
-    """The one row of each instant, inserted if need be: its key, and whether it was inserted here."""
+def clocked(using: str, instants: Iterable[datetime], seen: Clocks | None = None) -> Clocks:
+    """The one row of each instant, inserted if need be: its key, and whether it was inserted here. `seen`: those that
+    a look has just found; None: nobody has looked.
+    """
     wanted = {from_utc(at): at for at in sorted(instants)}
-    found = _clocked(using, wanted)
+    found = _clocked(using, wanted) if seen is None else seen
     link = connections[using]
     field: Any = ClockedSchedule._meta.get_field("clocked_time")
     table, column = ClockedSchedule._meta.db_table, {field.column: field.db_type(link)}
@@ -122,15 +159,21 @@ def clocked(using: str, instants: Iterable[datetime]) -> dict[datetime, tuple[in
         if not new:
             return found
         # By their one column: making an object of each takes longer than inserting it.
-        put = upserts.insert_or_find(using, table, column, [[value] for value in new.values()], field.column, "id")
-        found.update({at: put[value] for at, value in new.items() if value in put})
-        found = {**_clocked(using, {time: at for time, at in wanted.items() if at not in found}), **found}
+        if len(new) == 1:
+            ((at, value),) = new.items()
+            row = upserts.insert_one_or_find(using, table, list(column), [value], "id")
+            found.update({} if row[0] is None else {at: row})
+        else:
+            put = upserts.insert_or_find(using, table, column, [[value] for value in new.values()], field.column, "id")
+            found.update({at: put[value] for at, value in new.items() if value in put})
+        if hidden := {time: at for time, at in wanted.items() if at not in found}:
+            found = {**_clocked(using, hidden), **found}
     raise OperationalError(f"a clocked schedule came and went {TRIES} times while it was read")
 
 
-def _clocked(using: str, wanted: Mapping[datetime, datetime]) -> dict[datetime, tuple[int, bool]]:
+def _clocked(using: str, wanted: Mapping[datetime, datetime]) -> Clocks:
     rows = ClockedSchedule._base_manager.using(using).order_by("-pk").values_list("pk", "clocked_time")
-    found: dict[datetime, tuple[int, bool]] = {}
+    found: Clocks = {}
     for part in [wanted] if reads.has_arrays(using) else bulk_rows.portions(wanted):
         seen = rows.filter(reads.one_of(using, "clocked_time", part))
         found |= {wanted[time]: (key, False) for key, time in seen}
