@@ -149,13 +149,13 @@ def clocked(using: str, instants: Iterable[datetime], seen: Clocks | None = None
     """The one row of each instant, inserted if need be: its key, and whether it was inserted here. `seen`: those that
     a look has just found; None: nobody has looked.
     """
-    wanted = {from_utc(at): at for at in sorted(instants)}
-    found = _clocked(using, wanted) if seen is None else seen
+    times = {from_utc(at): at for at in sorted(instants)}
+    found = _clocked(using, times) if seen is None else seen
     link = connections[using]
     field: Any = ClockedSchedule._meta.get_field("clocked_time")
     table, column = ClockedSchedule._meta.db_table, {field.column: field.db_type(link)}
     for _ in range(TRIES):
-        new = {at: field.get_db_prep_save(time, link) for time, at in wanted.items() if at not in found}
+        new = {at: field.get_db_prep_save(time, link) for time, at in times.items() if at not in found}
         if not new:
             return found
         # By their one column: making an object of each takes longer than inserting it.
@@ -166,17 +166,17 @@ def clocked(using: str, instants: Iterable[datetime], seen: Clocks | None = None
         else:
             put = upserts.insert_or_find(using, table, column, [[value] for value in new.values()], field.column, "id")
             found.update({at: put[value] for at, value in new.items() if value in put})
-        if hidden := {time: at for time, at in wanted.items() if at not in found}:
+        if hidden := {time: at for time, at in times.items() if at not in found}:
             found = {**_clocked(using, hidden), **found}
     raise OperationalError(f"a clocked schedule came and went {TRIES} times while it was read")
 
 
-def _clocked(using: str, wanted: Mapping[datetime, datetime]) -> Clocks:
+def _clocked(using: str, times: Mapping[datetime, datetime]) -> Clocks:
     rows = ClockedSchedule._base_manager.using(using).order_by("-pk").values_list("pk", "clocked_time")
     found: Clocks = {}
-    for part in [wanted] if reads.has_arrays(using) else bulk_rows.portions(wanted):
+    for part in [times] if reads.has_arrays(using) else bulk_rows.portions(times):
         seen = rows.filter(reads.one_of(using, "clocked_time", part))
-        found |= {wanted[time]: (key, False) for key, time in seen}
+        found |= {times[time]: (key, False) for key, time in seen}
     return found
 
 
