@@ -46,6 +46,10 @@ class Settings:
     liveness_file: str = ""
     #: Whether workers record what becomes of each occurrence. Guarded tasks do so in any case.
     worker_signals: bool = True
+    #: How long what a worker has seen of its runs waits at most before it is written, many runs together.
+    record_seconds: float = 0.25
+    #: Whether the start of a guarded task waits until the disk has it: "durable", or "async" (PostgreSQL).
+    guard_commit: str = "durable"
     #: What a guarded task does when the database cannot be asked whether it has run: "run", or "raise" its error.
     guard_without_database: str = "run"
     #: Words that mark a key of arguments and headers as secret: the admin masks its value. Separated by spaces.
@@ -53,7 +57,7 @@ class Settings:
 
 
 #: The words that a key may have.
-_CHOICES = {"guard_without_database": ("run", "raise")}
+_CHOICES = {"guard_without_database": ("run", "raise"), "guard_commit": ("durable", "async")}
 
 
 #: Every message of a batch is named in one statement, and a lost batch is sent again as a whole.

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import uuid
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -66,15 +66,15 @@ class Desk:
 
     @contextmanager
     def worker(
-        self, pool: str, name: str = "worker", more: dict[str, str] | None = None
+        self, pool: str, name: str = "worker", more: dict[str, str] | None = None, options: Sequence[str] = ()
     ) -> Iterator[subprocess.Popen[bytes]]:
         """A worker with two processes, or one; killed with all it has started when the block ends. `more`: of its
-        environment."""
+        environment; `options`: of its command."""
         own = {"ONEBEAT_TEST_LOG": str(self.folder / "ran"), "ONEBEAT_TEST_CELERY": json.dumps(self.settings)}
-        options = ("-P", pool, "-c", "2", "-n", f"{name}@here", "-l", "info", "--without-mingle", "--without-gossip")
+        given = ["-P", pool, "-c", "2", "-n", f"{name}@here", "-l", "info", "--without-mingle", "--without-gossip"]
         with (self.folder / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
-                [sys.executable, "-m", "celery", "-A", "tests.project.celery", "worker", *options],
+                [sys.executable, "-m", "celery", "-A", "tests.project.celery", "worker", *given, *options],
                 env=environment({**self.database.env, **self.post.env, **own, **(more or {})}),
                 cwd=ROOT,
                 stdout=log,
@@ -112,6 +112,22 @@ class Desk:
             name = task if "." in task else f"tests.celery.tasks.{task}"
             self.app.send_task(name, args, task_id=one.id, headers=one.headers, **options)
         return one
+
+    def many(self, task: str, number: int, *args: Any) -> None:
+        """So many occurrences and their messages."""
+        self.link.set_autocommit(False)
+        made = [self.occurrence() for _ in range(number)]
+        self.link.commit()
+        self.link.set_autocommit(True)
+        with self.app.producer_pool.acquire(block=True) as producer:
+            for one in made:
+                self.send(task, one, *args, producer=producer)
+
+    def tally(self) -> dict[str, int]:
+        """How many occurrences are in each state."""
+        with self.link.cursor() as cursor:
+            cursor.execute("SELECT state, count(*) FROM onebeat_occurrence GROUP BY state")
+            return dict(cursor.fetchall())
 
     def row(self, one: Sent) -> dict[str, Any]:
         with self.link.cursor() as cursor:

@@ -14,7 +14,7 @@ from onebeat.dispatch.base import Accepted, Message
 from onebeat.dispatch.base import PublishResult as Answer
 from onebeat.models import Occurrence
 from onebeat.store import attempts
-from onebeat.store.attempts import Attempt, Outcome, StartVerdict
+from onebeat.store.attempts import Attempt, Outcome, Run, StartVerdict
 from tests.engine.kit import Bench, at, every, ledger, task
 from tests.processes import processes
 from tests.scratch import Scratch
@@ -38,7 +38,14 @@ def begin(row: Occurrence, number: int, token: int, again: float | None = None) 
 
 
 def end(row: Occurrence, number: int, token: int | None, outcome: str, error: str = "") -> bool:
-    return attempts.end("default", attempt(row, number), token, Outcome(outcome), error, worker="other@h")
+    """The word that an attempt ended, as a recorder writes it. Returns whether it changed anything."""
+    return write(row, Run(attempt(row, number), "other@h", token=token, end=(0.0, Outcome(outcome), error)))
+
+
+def write(row: Occurrence, *runs: Run) -> bool:
+    before = Occurrence.objects.values().get(pk=row.pk)
+    assert attempts.write("default", runs) == []
+    return Occurrence.objects.values().get(pk=row.pk) != before
 
 
 def told(row: Occurrence) -> tuple[Any, ...]:
@@ -111,8 +118,6 @@ def test_states_go_forward(bench: Bench, name: str) -> None:
     for number, token, ending, answer in steps:
         if not ending:
             assert begin(row, number, token or 0) == answer
-        elif ending == "requeued":
-            assert attempts.put_back("default", attempt(row, number), token) == answer
         else:
             assert end(row, number, token, ending) == answer
     assert told(row) == expected
@@ -194,7 +199,7 @@ def test_a_row_that_is_not_the_one_the_message_speaks_of(bench: Bench) -> None:
         Attempt(row.task_uid, row.due_at, 1, 0),
     ):
         assert attempts.begin("default", other, 7, "w").verdict == PRUNED
-        assert attempts.end("default", other, None, Outcome.SUCCESS) is False
+        assert write(row, Run(other, "w", end=(0.0, Outcome.SUCCESS, ""))) is False
     assert told(row) == ("sent", None, "", 0)
 
 
@@ -223,6 +228,8 @@ HEADERS = {"onebeat_task": 5, "onebeat_due_at": at(0).isoformat(), "onebeat_run"
         ({"onebeat_task": None}, None),
         ({"onebeat_task": "five"}, None),
         ({"onebeat_task": [5]}, None),
+        ({"onebeat_task": 2**63}, None),
+        ({"onebeat_run": 2**31}, None),
         ({"onebeat_due_at": None}, None),
         ({"onebeat_due_at": "today"}, None),
         ({"onebeat_due_at": "2026-03-10T10:00:00"}, None),

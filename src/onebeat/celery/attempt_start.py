@@ -1,25 +1,28 @@
-"""Before the body: record that an attempt starts, and let nothing but the attempt itself start if it is guarded."""
+"""Before the body: note that an attempt starts, and let nothing but the attempt itself start if it is guarded."""
 
 from __future__ import annotations
 
 import logging
 import secrets
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from celery.exceptions import Ignore, Reject
 from django.db import Error
 
-from onebeat.celery import message_attempt, worker_db
+from onebeat.celery import message_attempt
+from onebeat.celery.recorder import recorder
 from onebeat.conf import current
+from onebeat.core import clock
+from onebeat.core.attempts import Attempt, StartVerdict
+from onebeat.core.headers import AWAITED_HEADER
 from onebeat.store import attempts
-from onebeat.store.attempts import Attempt, StartResult, StartVerdict
+from onebeat.store.attempts import Run
 
 logger = logging.getLogger("onebeat")
 
-#: What is noted on a task's request: the token of its start, and whether it is a copy that must not run.
-TOKEN, COPY = "onebeat_start", "onebeat_copy"
+#: What is noted on a task's request: its run, and whether it is a copy that must not run.
+RUN, COPY = "onebeat_run_in_hand", "onebeat_copy"
 
 
 def record(task: Any) -> None:
@@ -27,12 +30,8 @@ def record(task: Any) -> None:
     counts.
     """
     attempt = message_attempt.of(task.request)
-    if attempt is None:
-        return
-    token = _token()
-    begun = worker_db.quietly(partial(_begin, task, attempt, token, timedelta(0)), keep=True)
-    if begun is not None and begun.verdict == StartVerdict.STARTED:
-        setattr(task.request, TOKEN, token)
+    if attempt is not None:
+        _begun(task.request, run_of(task.request, attempt, guarded=False))
 
 
 def once(task: Any, restart_after: float | None) -> None:
@@ -41,19 +40,25 @@ def once(task: Any, restart_after: float | None) -> None:
     """
     request = task.request
     attempt = message_attempt.of(request)
-    if attempt is None or getattr(request, TOKEN, None) is not None:
+    if attempt is None or getattr(request, RUN, None) is not None:
         return
-    token = _token()
+    run = run_of(request, attempt, guarded=True)
+    token = run.token = secrets.randbits(62)
     after = None if restart_after is None else timedelta(seconds=restart_after)
+    durable = current().guard_commit == "durable"
     try:
-        begun = worker_db.ask(partial(_begin, task, attempt, token, after), keep=True)
+        begun = recorder().connection.ask(
+            lambda using: attempts.begin(using, attempt, token, run.worker, again_after=after, durable=durable)
+        )
     except Error as error:
         if current().guard_without_database == "raise":
             raise
         logger.warning("%s[%s] runs unguarded, the database cannot be asked: %s", task.name, request.id, error)
+        _begun(request, run)
         return
     if begun.verdict == StartVerdict.STARTED:
-        setattr(request, TOKEN, token)
+        run.start_is_known = True
+        setattr(request, RUN, run)
     elif begun.verdict == StartVerdict.PRUNED:
         logger.warning("%s[%s] runs unguarded: its occurrence is no longer in the ledger", task.name, request.id)
     else:
@@ -64,8 +69,16 @@ def once(task: Any, restart_after: float | None) -> None:
         raise Ignore("a second copy of an attempt")
 
 
-def _begin(task: Any, attempt: Attempt, token: int, again_after: timedelta | None, using: str) -> StartResult:
-    return attempts.begin(using, attempt, token, str(task.request.hostname or ""), again_after=again_after)
+def run_of(request: Any, attempt: Attempt, *, guarded: bool) -> Run:
+    """The run of a message, as yet without its start."""
+    awaited = bool(request.get(AWAITED_HEADER))
+    return Run(attempt, str(request.get("hostname") or ""), decides=guarded or awaited, awaited=awaited)
+
+
+def _begun(request: Any, run: Run) -> None:
+    run.token, run.began = run.token or secrets.randbits(62), clock.monotonic()
+    setattr(request, RUN, run)
+    recorder().put(run)
 
 
 def _postpone(task: Any, wait: timedelta) -> None:
@@ -79,7 +92,3 @@ def _postpone(task: Any, wait: timedelta) -> None:
     except Exception as error:
         raise Reject(error, requeue=True) from error
     logger.info("%s[%s]: a second copy, to be looked at again in %.1f s", task.name, request.id, seconds)
-
-
-def _token() -> int:
-    return secrets.randbits(62)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from onebeat.core.attempts import Attempt
 from onebeat.core.headers import DUE_HEADER, RUN_HEADER, TASK_HEADER
-from onebeat.store.attempts import Attempt
 
 
 def of(message: Any) -> Attempt | None:
@@ -27,4 +27,6 @@ def of(message: Any) -> Attempt | None:
         attempt = Attempt(int(uid), due_at, int(message.get(RUN_HEADER) or 0), int(message.get("retries") or 0))
     except (TypeError, ValueError):
         return None
-    return attempt if due_at.tzinfo is not None else None
+    # No scheduler of onebeat says what no row can hold.
+    fits = abs(attempt.task_uid) < 2**63 and max(abs(attempt.run), abs(attempt.number)) < 2**31
+    return attempt if fits and due_at.tzinfo is not None else None

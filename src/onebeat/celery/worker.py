@@ -1,35 +1,34 @@
-"""What Celery's signals tell of the occurrences that a worker runs, written into the ledger.
+"""What Celery's signals tell of the occurrences that a worker runs, handed to the recorder.
 
-One statement when an attempt starts and one when it ends. Tasks that no scheduler of onebeat has sent cost a look at
-their headers.
+Tasks that no scheduler of onebeat has sent cost a look at their headers.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 from weakref import WeakValueDictionary
 
 from celery import signals, states
 from celery.exceptions import Reject, SoftTimeLimitExceeded, TimeLimitExceeded, WorkerLostError
 
-from onebeat.celery import attempt_start, message_attempt, outcomes, worker_db
+from onebeat.celery import attempt_start, message_attempt, outcomes
 from onebeat.celery.guarding import Guarded
+from onebeat.celery.recorder import recorder
 from onebeat.conf import current
+from onebeat.core import clock
+from onebeat.core.attempts import Outcome
 from onebeat.dispatch.celery import observers
-from onebeat.store import attempts
-from onebeat.store.attempts import Outcome
 
+#: So much of an error is kept until it is written: a column holds less.
+_LONGEST = 1000
 #: Messages of ours that this worker has in hand, by task id. Of a task that its process took with it, Celery tells the
 #: main process only the id.
 _received: WeakValueDictionary[str, Any] = WeakValueDictionary()
 
 
 def install() -> None:
-    """Connect when a worker starts, and not in web processes. Celery's own handlers for Django, which close connections
-    around each task, are connected by then: what comes after them shares the body's connection.
-    """
+    """Connect when a worker starts, and not in web processes."""
     signals.worker_init.connect(_connect, dispatch_uid="onebeat.worker", weak=False)
 
 
@@ -65,10 +64,7 @@ def on_retry(sender: Any, request: Any, reason: Any = None, **kwargs: Any) -> No
     """Another attempt is on its way. Without a reason: the worker has cancelled the task because it lost its broker,
     which delivers the same attempt again.
     """
-    if reason is None:
-        _put_back(sender, request)
-    else:
-        _end(sender, request, Outcome.RETRY, reason)
+    _end(sender, request, Outcome.REQUEUED if reason is None else Outcome.RETRY, reason)
 
 
 def on_failure(sender: Any, task_id: str, exception: Any, **kwargs: Any) -> None:
@@ -115,9 +111,14 @@ def on_postrun(task: Any, retval: Any, state: str | None, **kwargs: Any) -> None
     if state == states.IGNORED:
         _end(task, task.request, Outcome.IGNORED, retval)
     elif state == states.REJECTED and getattr(retval, "requeue", False):
-        _put_back(task, task.request)
+        _end(task, task.request, Outcome.REQUEUED)
     elif state == states.REJECTED:
         _end(task, task.request, Outcome.REJECTED, retval)
+
+
+def on_exit(**kwargs: Any) -> None:
+    """A process ends: a worker's own, or one of its children, as after `max_tasks_per_child`."""
+    recorder().close()
 
 
 _HANDLERS: dict[Any, Callable[..., None]] = {
@@ -131,31 +132,29 @@ _HANDLERS: dict[Any, Callable[..., None]] = {
     signals.task_unknown: on_unknown,
     signals.task_rejected: on_rejected,
     signals.task_postrun: on_postrun,
+    signals.worker_process_shutdown: on_exit,
+    signals.worker_shutdown: on_exit,
 }
 
 
 def _end(task: Any, request: Any, outcome: Outcome, why: Any = None) -> None:
-    if not getattr(request, attempt_start.COPY, False):
-        outcomes.ended.send_robust(None, request=request, outcome=outcome)
-    attempt = _ours(task, request)
-    if attempt is None:
+    """An attempt ends. A guarded task records that in any case: the guard goes by it."""
+    if getattr(request, attempt_start.COPY, False):
         return
-    token, worker = getattr(request, attempt_start.TOKEN, None), str(request.get("hostname") or "")
-    worker_db.quietly(lambda using: attempts.end(using, attempt, token, outcome, _text(why), worker=worker))
-
-
-def _put_back(task: Any, request: Any) -> None:
-    attempt = _ours(task, request)
-    if attempt is not None:
-        token = getattr(request, attempt_start.TOKEN, None)
-        worker_db.quietly(partial(attempts.put_back, attempt=attempt, token=token))
-
-
-def _ours(task: Any, request: Any) -> attempts.Attempt | None:
-    """The attempt to record, if any. A guarded task records its end in any case: the guard goes by it."""
-    if getattr(request, attempt_start.COPY, False) or not (current().worker_signals or isinstance(task, Guarded)):
-        return None
-    return message_attempt.of(request)
+    if outcome != Outcome.REQUEUED:
+        outcomes.ended.send_robust(None, request=request, outcome=outcome)
+    guarded = isinstance(task, Guarded)
+    if not (current().worker_signals or guarded):
+        return
+    run = getattr(request, attempt_start.RUN, None)
+    if run is None:
+        attempt = message_attempt.of(request)
+        if attempt is None:
+            return
+        run = attempt_start.run_of(request, attempt, guarded=guarded)
+    run.end = clock.monotonic(), outcome, _text(why)[:_LONGEST]
+    # What goes back to the broker may come at once, and the guard has to know that it may start.
+    recorder().put(run, at_once=outcome == Outcome.REQUEUED)
 
 
 def _text(why: Any) -> str:

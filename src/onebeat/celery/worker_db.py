@@ -1,8 +1,10 @@
-"""Asking the database from a worker, whose connections belong to the tasks it runs."""
+"""A connection of the worker's own to the ledger's database, beside those of the tasks, which Celery closes around each
+of them.
+"""
 
 from __future__ import annotations
 
-import logging
+import threading
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -12,62 +14,86 @@ from onebeat.core import clock
 from onebeat.db import lost_connections, transactions
 from onebeat.models import Occurrence
 
-logger = logging.getLogger("onebeat")
-
 T = TypeVar("T")
 
 #: How long a statement is tried again while the database asks for that (deadlock, SQLite busy), in seconds.
 _PATIENCE = 5.0
-#: How long nothing is recorded after a failure, in seconds: an outage must not cost every task its connect timeout.
-_PAUSE = 5.0
-
-_quiet_until: float | None = None
 
 
-def ask(work: Callable[[str], T], *, keep: bool = False) -> T:
-    """`work(using)` on the ledger's database. Raises Django's database errors.
+class OwnConnection:
+    """One connection for a process, for its threads in turn. It is opened when it is first needed."""
 
-    A connection that has been open for long may be dead without knowing it: then once more on a new one. The task finds
-    its connection as it was. `keep`: one that is opened stays open for the body that follows.
-    """
-    using = router.db_for_write(Occurrence)
-    link = connections[using]
-    was_open = link.connection is not None
-    stays = False
-    try:
+    def __init__(self) -> None:
+        self._mutex = threading.Lock()
+        self._link: Any = None
+
+    def ask(self, work: Callable[[str], T]) -> T:
+        """`work(using)` on this connection. Raises Django's database errors.
+
+        One that has been open for long may be dead without knowing it: then once more on a new one. Under a pinned
+        clock, in a test, the caller's own connection is used: there a transaction may be open that no other sees.
+        """
+        using = router.db_for_write(Occurrence)
+        if clock.pinned() is not None:
+            return self._on_the_callers(using, work)
+        with self._mutex:
+            if self._link is None:
+                self._link = self._new(using)
+            was_open = self._link.connection is not None
+            try:
+                return self._work(using, work)
+            except (OperationalError, InterfaceError):
+                if not was_open:
+                    raise
+            return self._work(using, work)
+
+    def close(self) -> None:
+        """Close it; the next `ask` opens another."""
+        with self._mutex:
+            if self._link is not None:
+                using = self._link.alias
+                self._in_place(using, lambda: lost_connections.drop_connection(using))
+                self._link = None
+
+    @staticmethod
+    def _new(using: str) -> Any:
+        link: Any = connections[using].copy()
+        # Each statement is its own transaction, whatever the project's are; and it is kept, so it is not of a pool.
+        link.settings_dict["AUTOCOMMIT"] = True
+        link.settings_dict.get("OPTIONS", {}).pop("pool", None)
+        link.inc_thread_sharing()
+        return link
+
+    def _work(self, using: str, work: Callable[[str], T]) -> T:
+        return self._in_place(using, lambda: self._guarded(using, work))
+
+    def _guarded(self, using: str, work: Callable[[str], T]) -> T:
         try:
-            answer = _try(link, work)
+            return _try(using, work)
+        except BaseException:  # also a time limit: nobody knows what is on the wire
+            lost_connections.drop_connection(using)
+            raise
+
+    def _in_place(self, using: str, work: Callable[[], T]) -> T:
+        """Run `work` while this thread's connection of that name is this one."""
+        before, connections[using] = connections[using], self._link
+        try:
+            return work()
+        finally:
+            connections[using] = before
+
+    @staticmethod
+    def _on_the_callers(using: str, work: Callable[[str], T]) -> T:
+        link = connections[using]
+        try:
+            return _try(using, work)
         except (OperationalError, InterfaceError):
-            if not was_open or link.in_atomic_block:
+            if link.in_atomic_block:
                 raise
             lost_connections.drop_connection(using)
-            answer = _try(link, work)
-        stays = was_open or keep
-        return answer
-    finally:
-        # One that failed may be broken; in the worker's main process an open one would be inherited by what it forks.
-        if not stays and not link.in_atomic_block:
-            lost_connections.drop_connection(using)
+        return _try(using, work)
 
 
-def quietly(work: Callable[[str], T], *, keep: bool = False) -> T | None:
-    """The same for what no task may fail for: None when it cannot be done, logged once until it can be again."""
-    global _quiet_until
-    if _quiet_until is not None and clock.monotonic() < _quiet_until:
-        return None
-    try:
-        answer = ask(work, keep=keep)
-    except Exception as error:  # whatever it is, it is not the task's
-        if _quiet_until is None:
-            logger.warning("outcomes of tasks cannot be recorded for now: %s", error)
-        _quiet_until = clock.monotonic() + _PAUSE
-        return None
-    if _quiet_until is not None:
-        logger.warning("outcomes of tasks are recorded again")
-        _quiet_until = None
-    return answer
-
-
-def _try(link: Any, work: Callable[[str], T]) -> T:
-    with lost_connections.django_errors(link.alias):
-        return transactions.retrying(link.alias, lambda: work(link.alias), limit_seconds=_PATIENCE)
+def _try(using: str, work: Callable[[str], T]) -> T:
+    with lost_connections.django_errors(using):
+        return transactions.retrying(using, lambda: work(using), limit_seconds=_PATIENCE)

@@ -23,6 +23,8 @@ NAME_HEADER = "periodic_task_name"
 TASK_HEADER = "onebeat_task"
 DUE_HEADER = "onebeat_due_at"
 RUN_HEADER = "onebeat_run"
+#: Whether the next run of the task waits for the end of this one (`overlap = skip`).
+AWAITED_HEADER = "onebeat_awaited"
 _PREFIX = "onebeat_"
 
 _ABSENT = object()

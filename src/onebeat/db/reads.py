@@ -6,7 +6,8 @@ longer than the database needed. There a batch is one parameter, whatever its si
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import Enum
 from functools import cache
 from typing import Any
 
@@ -15,6 +16,9 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import F, Lookup, Q, QuerySet
+
+from onebeat.db.bulk_rows import parts, recordset
+from onebeat.db.expressions import quoted
 
 Row = Sequence[Any]
 
@@ -49,6 +53,47 @@ def among_sql(using: str, column: str, keys: Iterable[int]) -> tuple[str, list[A
         return f"{name} = ANY (%s::bigint[])", [array(keys)]
     known = list(keys)
     return f"{name} IN ({', '.join(['%s'] * len(known)) or 'NULL'})", known
+
+
+class Lock(Enum):
+    """Whether rows that are read are locked until the transaction ends; those that somebody holds are waited for, or
+    left out. SQLite locks its whole file.
+    """
+
+    NONE = ""
+    WAIT = " FOR UPDATE"
+    SKIP = " FOR UPDATE SKIP LOCKED"
+
+
+def by_keys(
+    using: str,
+    table: str,
+    key: Mapping[str, str],
+    keys: Sequence[Row],
+    columns: Iterable[str],
+    lock: Lock = Lock.NONE,
+) -> Iterator[Row]:
+    """The `columns` of the rows with these keys, which are parameters for the columns of `key`, a unique one.
+
+    `key` maps each column to its PostgreSQL type.
+    """
+    link = connections[using]
+    tail = "" if link.vendor == "sqlite" else lock.value
+    chosen, target = quoted(using, *columns), quoted(using, table)
+    with link.cursor() as cursor:
+        if link.vendor == "postgresql":
+            source, param = recordset(link, key, keys)
+            sql = f"SELECT {chosen} FROM {target} JOIN {source} USING ({quoted(using, *key)})"
+            cursor.execute(sql + tail.replace("UPDATE", f"UPDATE OF {target}"), [param])
+            yield from cursor.fetchall()
+            return
+        one = " AND ".join(f"{quoted(using, name)} = %s" for name in key)
+        for part in parts(link, keys, len(key)):
+            cursor.execute(
+                f"SELECT {chosen} FROM {target} WHERE {' OR '.join([f'({one})'] * len(part))}{tail}",
+                [value for row in part for value in row],
+            )
+            yield from cursor.fetchall()
 
 
 def plain(using: str, rows: QuerySet[Any, Any]) -> Iterable[Row]:

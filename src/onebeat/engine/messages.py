@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from onebeat.core.headers import BEAT_HEADER, DUE_HEADER, NAME_HEADER, RUN_HEADER, TASK_HEADER, free
+from onebeat.core.headers import AWAITED_HEADER, BEAT_HEADER, DUE_HEADER, NAME_HEADER, RUN_HEADER, TASK_HEADER, free
 from onebeat.core.message_request import NO_OPTIONS
 from onebeat.dispatch.base import Message
 from onebeat.store.occurrences import Claimed
@@ -38,6 +38,7 @@ def message(claimed: Claimed, now: datetime) -> Message:
         TASK_HEADER: claimed.task_uid,
         DUE_HEADER: claimed.due_at.isoformat(),
         RUN_HEADER: claimed.run,
+        **({AWAITED_HEADER: True} if task.policy.overlap == "skip" else {}),
     }
     return Message(
         str(claimed.celery_task_id),

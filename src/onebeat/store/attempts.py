@@ -1,183 +1,176 @@
-"""Outcomes: what workers tell of an occurrence. An attempt starts by compare-and-set; states only go forward."""
+"""Outcomes: what workers tell of an occurrence, written into its row."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from enum import StrEnum
+from operator import attrgetter
 from typing import Any
 
-from django.db import models
-from django.db.models import Case, F, Q, Value, When
-from django.db.models.functions import Coalesce, Concat
+from django.db import connections
 
+from onebeat.core import attempts as rules
+from onebeat.core import clock
+from onebeat.core.attempts import Attempt, End, Outcome, Record, StartResult, StartVerdict
 from onebeat.core.text import storable
-from onebeat.db import database_clock
-from onebeat.models import Occurrence
-from onebeat.models.instants import DatabaseNow
+from onebeat.db import database_clock, reads, transactions, upserts, utc_columns
+from onebeat.store.occurrences import TABLE
 
-State = Occurrence.State
-
-
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One attempt of one occurrence, as a message names it. `number` is 0, then one more for each retry."""
-
-    task_uid: int
-    due_at: datetime
-    run: int
-    number: int
-
-
-class Outcome(StrEnum):
-    """How an attempt ended. The comment says what the worker saw."""
-
-    SUCCESS = "success"
-    IGNORED = "ignored"  # the body raised `Ignore`, as `replace()` does
-    RETRY = "retry"  # another attempt follows
-    REQUEUED = "requeued"  # the body gave the message back to the broker: the same attempt may start again
-    FAILURE = "failure"
-    TIMEOUT = "timeout"  # a soft or hard time limit
-    LOST = "lost"  # the worker's process died
-    TERMINATED = "terminated"  # revoked while it ran
-    REJECTED = "rejected"  # the body raised `Reject`
-    REVOKED = "revoked"  # before it ran, as are those below
-    EXPIRED = "expired"
-    UNKNOWN = "unknown"  # no such task in this worker
-    INVALID = "invalid"  # a message that the worker cannot read
+#: How a row is found: by what it is. A restored database may give every key away again.
+_KEY = {"task_uid": "bigint", "due_at": "timestamp", "run": "integer"}
+_TYPES = {
+    **dict.fromkeys(("claim_token", "start_token"), "bigint"),
+    **dict.fromkeys(("lease_until", "sent_at", "started_at", "finished_at"), "timestamp"),
+    **dict.fromkeys(("attempt", "duplicate_deliveries"), "integer"),
+}
+_COLUMNS = {field.name: _TYPES.get(field.name, "text") for field in fields(Record)}
+_INSTANTS = [place for place, kind in enumerate(_COLUMNS.values()) if kind == "timestamp"]
+_values = attrgetter(*_COLUMNS)
+_NOW = timedelta(0)
 
 
-_STATES = {Outcome.SUCCESS: State.SUCCEEDED, Outcome.IGNORED: State.SUCCEEDED, Outcome.RETRY: State.STARTED}
-_NEVER_RAN = {Outcome.REVOKED, Outcome.EXPIRED, Outcome.UNKNOWN, Outcome.INVALID}
+@dataclass(slots=True, eq=False)
+class Run:
+    """One execution of an attempt, as the worker sees it. Instants are readings of this process's stopwatch
+    (`clock.monotonic`): what the database's clock showed then is known when they are written.
+    """
 
-
-class StartVerdict(StrEnum):
-    """What a worker learns before it runs a body."""
-
-    STARTED = "started"  # this execution is the attempt
-    COPY = "copy"  # another execution is or was
-    PRUNED = "pruned"  # nobody can tell: the ledger has no such occurrence any more
-
-
-@dataclass(frozen=True, slots=True)
-class StartResult:
-    """The answer to a start. `wait`: of a copy, when the same attempt may be started again."""
-
-    verdict: StartVerdict
-    wait: timedelta | None = None
+    attempt: Attempt
+    worker: str
+    #: Names its start; None: another process ran it than the one that tells of it, or its start is not known.
+    token: int | None = None
+    began: float | None = None
+    end: tuple[float, Outcome, str] | None = None
+    #: Whether the ledger knows of the start.
+    start_is_known: bool = False
+    #: Whether something is decided by its end, which therefore is never dropped; and whether something waits for it.
+    decides: bool = False
+    awaited: bool = False
 
 
 def begin(
-    using: str, attempt: Attempt, token: int, worker: str, *, again_after: timedelta | None = None
+    using: str,
+    attempt: Attempt,
+    token: int,
+    worker: str,
+    *,
+    again_after: timedelta | None = None,
+    durable: bool = True,
 ) -> StartResult:
     """Start an attempt: only if no attempt of the same number or a later one has started.
 
     `token`: a new random number that names this start. Asking again with it after a lost reply gives the same answer.
-    `again_after`: an attempt that started so long ago and has not ended may be started again (None: never).
+    `again_after`: an attempt that started so long ago and has not ended may be started again (None: never). `durable`:
+    whether the answer waits until the disk has it, where the database gives the choice (PostgreSQL).
     """
-    rows = _rows(using, attempt)
-    started = {
-        **_taken(attempt, State.STARTED),
-        "start_token": token,
-        "started_at": DatabaseNow(),
-        "finished_at": None,
-        "worker": worker[:255],
-        "outcome": "",
-        "error": "",
-    }
-    if rows.filter(_later(attempt), ~Q(state=State.SKIPPED)).update(**started):
-        return StartResult(StartVerdict.STARTED)
-    found = rows.values("state", "attempt", "start_token", "started_at", "finished_at").first()
-    if found is None:
-        return StartResult(StartVerdict.PRUNED)
-    if found["start_token"] == token:
-        return StartResult(StartVerdict.STARTED)
-    if found["state"] == State.SKIPPED and rows.filter(_later(attempt)).update(**_unskipped(), **started):
-        return StartResult(StartVerdict.STARTED)
-    count = F("duplicate_deliveries") + 1
-    since = found["started_at"] if found["attempt"] == attempt.number and found["finished_at"] is None else None
-    if again_after is not None and since is not None:
-        left = since + again_after - database_clock.now(using)
-        if left > timedelta(0):
-            return StartResult(StartVerdict.COPY, left)
-        same = rows.filter(attempt=attempt.number, start_token=found["start_token"], finished_at=None)
-        if same.update(**started, duplicate_deliveries=count):
-            return StartResult(StartVerdict.STARTED)
-    rows.update(duplicate_deliveries=count)
-    return StartResult(StartVerdict.COPY)
-
-
-def end(
-    using: str, attempt: Attempt, token: int | None, outcome: Outcome, error: str = "", *, worker: str = ""
-) -> bool:
-    """Record how an attempt ended. Returns whether it was still to be recorded.
-
-    `token`: the one it began with; None when that was not recorded, or when the end is told by another process than
-    the one that ran it. `error` is cut to what its column holds. A success is never overwritten by the same attempt.
-    """
-    state = _STATES.get(outcome, State.FAILED)
-    which = _running(attempt, token, ran=outcome not in _NEVER_RAN)
-    if state == State.SUCCEEDED:
-        which |= Q(attempt=attempt.number) & ~Q(state=State.SUCCEEDED)
-    rows = _rows(using, attempt).filter(which)
-    if outcome in _NEVER_RAN:
-        rows = rows.exclude(state=State.SKIPPED)  # the verdict not to send it has come true after all
-    # Never without a word: failures are looked up by it.
-    error = error if error or state != State.FAILED else outcome.value
-    told = {"finished_at": DatabaseNow(), "outcome": outcome.value, "error": storable(error, 500)}
-    if token is not None:
-        return bool(rows.update(state=state, **told))
-    return bool(rows.update(**_unskipped(), **_taken(attempt, state), **told, worker=worker[:255]))
-
-
-def put_back(using: str, attempt: Attempt, token: int | None) -> bool:
-    """The message goes back to the broker unchanged: the same attempt may start again."""
-    return bool(
-        _rows(using, attempt)
-        .filter(_running(attempt, token))
-        .update(
-            attempt=attempt.number - 1 if attempt.number else None,
-            start_token=None,
-            finished_at=DatabaseNow(),
-            outcome=Outcome.REQUEUED.value,
-        )
+    link = connections[using]
+    now, params = database_clock.clock_sql(using)
+    lead, beside = "", ""
+    if link.vendor == "postgresql" and not durable:  # holds for the statement's own transaction
+        lead = "WITH quick AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)) "
+        beside = " FROM quick"
+    sql = (
+        f"{lead}UPDATE {TABLE} SET state = 'started', attempt = %s, sent_at = COALESCE(sent_at, {now}),"
+        f" claim_token = NULL, lease_until = NULL, start_token = %s, started_at = {now}, finished_at = NULL,"
+        f" worker = %s, outcome = '', error = ''{beside} WHERE task_uid = %s AND due_at = %s AND run = %s"
+        " AND (attempt IS NULL OR attempt < %s) AND state <> 'skipped'"
     )
+    key = utc_columns.to_columns(using, (attempt.task_uid, attempt.due_at, attempt.run))
+    with link.cursor() as cursor:
+        cursor.execute(sql, [attempt.number, *params, token, *params, worker[:255], *key, attempt.number])
+        if cursor.rowcount:
+            return StartResult(StartVerdict.STARTED)
+    with transactions.short_transaction(using):
+        found = _locked(using, [attempt], wait=True)
+        if not found:
+            return StartResult(StartVerdict.PRUNED)
+        ((pk, record),) = found.values()
+        at = database_clock.now(using)
+        changed, answer = rules.start(record, attempt.number, token, worker[:255], at, again_after=again_after)
+        _update(using, [(pk, record, changed)])
+    return answer
 
 
-def _rows(using: str, attempt: Attempt) -> models.QuerySet[Occurrence, Any]:
-    """The row that a message speaks of, by what it is: a restored database may give every key away again."""
-    return Occurrence.objects.using(using).filter(task_uid=attempt.task_uid, due_at=attempt.due_at, run=attempt.run)
+def write(using: str, runs: Sequence[Run], *, durable: bool = True) -> list[Run]:
+    """Write these runs into the ledger, in one short transaction and never waiting for anybody. Returns those whose
+    rows somebody else holds just now; a run whose occurrence has been pruned is passed over.
 
-
-def _later(attempt: Attempt) -> Q:
-    """No attempt of this number or a later one has started."""
-    return Q(attempt=None) | Q(attempt__lt=attempt.number)
-
-
-def _running(attempt: Attempt, token: int | None, *, ran: bool = True) -> Q:
-    """The attempt is the one that this execution began and is still to end."""
-    if token is not None:
-        return Q(start_token=token, finished_at=None)
-    # Not known by its token: what never ran (`ran`) must not end an attempt of the same number that does.
-    return _later(attempt) | Q(attempt=attempt.number, finished_at=None) if ran else _later(attempt)
-
-
-def _taken(attempt: Attempt, state: str) -> dict[str, Any]:
-    """What a worker's word says of the sending: the broker had the message, and no scheduler has to send it. The one
-    that is about to say so, or to recover it, finds no claim.
+    `durable`: as for `begin`.
     """
-    return {
-        "state": state,
-        "attempt": attempt.number,
-        "sent_at": Coalesce(F("sent_at"), DatabaseNow()),
-        "claim_token": None,
-        "lease_until": None,
-    }
+    with transactions.short_transaction(using):
+        shown, link = clock.monotonic(), connections[using]
+        if link.vendor == "postgresql" and not durable:
+            with link.cursor() as cursor:
+                cursor.execute("SELECT set_config('synchronous_commit', 'off', true)")
+        now = database_clock.now(using)
+
+        def instant(reading: float) -> datetime:
+            return now if clock.pinned() else now - timedelta(seconds=shown - reading)
+
+        def when(run: Run) -> float:
+            return run.began if run.began is not None else run.end[0] if run.end else shown
+
+        found = _locked(using, [run.attempt for run in runs])
+        records = {key: record for key, (_, record) in found.items()}
+        for run in sorted(runs, key=when):
+            if (record := records.get(_key(run.attempt))) is not None:
+                records[_key(run.attempt)] = _written(record, run, instant)
+        _update(using, [(pk, record, records[key]) for key, (pk, record) in found.items()])
+    missing = [run for run in runs if _key(run.attempt) not in found]
+    locked = _there(using, [run.attempt for run in missing]) if missing else set()
+    return [run for run in missing if _key(run.attempt) in locked]
 
 
-def _unskipped() -> dict[str, Any]:
-    """For a row that may be skipped: it ran, so it has no reason not to. To be set before the state, since MySQL
-    computes each column from those it has set already.
-    """
-    skipped = When(state=State.SKIPPED, then=Concat(Value("ran although it was skipped: "), F("reason")))
-    return {"detail": Case(skipped, default=F("detail"), output_field=models.TextField()), "reason": ""}
+def _written(record: Record, run: Run, instant: Callable[[float], datetime]) -> Record:
+    """The record with what a run says."""
+    number, worker = run.attempt.number, run.worker[:255]
+    ending = None if run.end is None else End(instant(run.end[0]), run.end[1], storable(run.end[2], 500))
+    if run.token is not None and run.began is not None:
+        others = record.start_token != run.token and record.started_at is not None
+        if ending and ending.outcome == Outcome.REQUEUED and others and record.started_at >= ending.at:  # type: ignore[operator]
+            return record  # it has been started again meanwhile
+        if not run.start_is_known or record.earlier_than(number):
+            at = instant(run.began)
+            record, _ = rules.start(record, number, run.token, worker, at, again_after=_NOW)
+    return record if ending is None else rules.end(record, number, run.token, ending, worker)
+
+
+def _key(attempt: Attempt) -> tuple[int, datetime, int]:
+    return attempt.task_uid, attempt.due_at, attempt.run
+
+
+def _keys(using: str, attempts: Iterable[Attempt]) -> list[list[Any]]:
+    return utc_columns.to_rows(using, sorted({_key(attempt) for attempt in attempts}))
+
+
+def _locked(
+    using: str, attempts: Sequence[Attempt], *, wait: bool = False
+) -> dict[tuple[int, datetime, int], tuple[int, Record]]:
+    """The rows of these attempts by what they are, each with its primary key, locked until the transaction ends."""
+    lock = reads.Lock.WAIT if wait else reads.Lock.SKIP
+    columns = ("id", *_KEY, *_COLUMNS)
+    found = {}
+    for pk, uid, due_at, run, *values in reads.by_keys(using, TABLE, _KEY, _keys(using, attempts), columns, lock):
+        for place in _INSTANTS:
+            values[place] = utc_columns.from_column(values[place])
+        found[uid, _utc(due_at), run] = pk, Record(*values)
+    return found
+
+
+def _there(using: str, attempts: Sequence[Attempt]) -> set[tuple[int, datetime, int]]:
+    """Which of these are in the ledger."""
+    rows = reads.by_keys(using, TABLE, _KEY, _keys(using, attempts), _KEY)
+    return {(uid, _utc(due_at), run) for uid, due_at, run in rows}
+
+
+def _utc(value: Any) -> datetime:
+    instant = utc_columns.from_column(value)
+    assert instant is not None
+    return instant
+
+
+def _update(using: str, rows: Iterable[tuple[int, Record, Record]]) -> None:
+    """Write what has changed in these rows: primary key, what stands there, what is to stand there."""
+    changed = [(pk, *_values(after)) for pk, before, after in rows if after != before]
+    upserts.update_rows(using, TABLE, ["id"], _COLUMNS, utc_columns.to_rows(using, changed))

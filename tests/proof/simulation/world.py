@@ -107,7 +107,8 @@ class World:
                 self.at(self.now + takes, lambda: end(token))
 
         def end(token: int) -> None:
-            attempts.end("default", attempt, token, attempts.Outcome.SUCCESS)
+            over = clock.monotonic(), attempts.Outcome.SUCCESS, ""
+            attempts.write("default", [attempts.Run(attempt, "worker", token=token, end=over)])
 
         self.at(self.now + timedelta(seconds=self.rng.choice([0, 0.05, 1, 9])), begin)
 

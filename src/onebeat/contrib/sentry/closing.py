@@ -14,7 +14,7 @@ from sentry_sdk.integrations.celery import beat
 from onebeat.celery import outcomes
 from onebeat.contrib.sentry.outbox import Values, goodbye, outbox
 from onebeat.core import clock
-from onebeat.store.attempts import Outcome
+from onebeat.core.attempts import Outcome
 
 SLUG, CONFIG, CHECK_IN = "sentry-monitor-slug", "sentry-monitor-config", "sentry-monitor-check-in-id"
 START = "sentry-monitor-start-timestamp-s"
