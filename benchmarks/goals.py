@@ -63,7 +63,14 @@ def table(figures: Sequence[Figure]) -> str:
 
 def goals(figures: Sequence[Figure]) -> list[Goal]:
     """Every line, in the order in which they were set."""
-    parts: tuple[Callable[[Sequence[Figure]], Iterator[Goal]], ...] = (_rates, _flat, _lateness, _creation, _growth)
+    parts: tuple[Callable[[Sequence[Figure]], Iterator[Goal]], ...] = (
+        _rates,
+        _flat,
+        _lateness,
+        _creation,
+        _workers,
+        _growth,
+    )
     return [goal for part in parts for goal in part(figures)]
 
 
@@ -129,6 +136,13 @@ def _creation(figures: Sequence[Figure]) -> Iterator[Goal]:
     yield Goal("onebeat.once from 32 processes, errors", "at most", 0, max(errors.values) if errors else None)
     p99 = _median(find(figures, f"{work}: p99", 32, "onebeat"))
     yield Goal("onebeat.once from 32 processes, p99", "at most", 100, p99, "ms")
+
+
+def _workers(figures: Sequence[Figure]) -> Iterator[Goal]:
+    found = {one.who: one for one in figures if one.work == "a solo worker"}
+    for who, goal in (("recorded", 0.85), ("guarded, async", 0.4), ("guarded, durable", None)):
+        seen = ratio(found.get(who), found.get("unrecorded"))
+        yield Goal(f"a solo worker, {who} / unrecorded", "at least" if goal else "printed", goal or 0, seen)
 
 
 def _growth(figures: Sequence[Figure]) -> Iterator[Goal]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import platform
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -28,3 +30,19 @@ def facts(connection: Any) -> dict[str, str]:
         "postgresql": f"{server}, fsync {fsync}",
         **{name: version(name) for name in ("django", "celery", "kombu", "redis", "psycopg")},
     }
+
+
+@contextmanager
+def fsync(connection: Any) -> Iterator[None]:
+    """While it lasts the server, which was started without, waits for its disk at each commit."""
+    try:
+        _set_fsync(connection, "on")
+        yield
+    finally:
+        _set_fsync(connection, "")
+
+
+def _set_fsync(connection: Any, value: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(f"ALTER SYSTEM SET fsync = {value}" if value else "ALTER SYSTEM RESET fsync")
+        cursor.execute("SELECT pg_reload_conf()")

@@ -33,6 +33,7 @@ from benchmarks.measures import (
     recovery,
     routing,
     sweep,
+    workers,
 )
 from benchmarks.sizes import Sizes
 from benchmarks.world import Failed, World
@@ -52,6 +53,7 @@ MEASURES: dict[str, Callable[[World, Sizes], Iterator[Figure]]] = {
     "recovery": recovery.run,
     "pruning": pruning.run,
     "sweep": sweep.run,
+    "workers": workers.run,
     "pages": pages.run,
     "limits-rabbitmq": partial(limits.run, broker="rabbitmq"),
     "rabbitmq": due.brokers,

@@ -40,6 +40,8 @@ class Sizes:
     pruning: int = 1_000_000
     pruning_seconds: float = 10.0
     pruning_command: bool = True
+    #: Runs of a worker, one task after the other.
+    worked: int = 5_000
     sweep: tuple[int, ...] = (1_000, 1_000_000)
     pages: tuple[int, ...] = (1_000, 1_000_000)
     rival_pages: tuple[int, ...] = (100_000,)
@@ -74,6 +76,7 @@ class Sizes:
             pruning=100_000,
             pruning_seconds=4.0,
             pruning_command=False,
+            worked=1_500,
             sweep=(100_000,),
             pages=(100_000,),
             rival_pages=(1_000,),
@@ -84,7 +87,7 @@ class Sizes:
     def capped(self, most: int) -> Sizes:
         """No more tasks than this anywhere."""
         many = ("due", "rival_due", "idle", "rival_idle", "once_many", "sweep", "pages", "rival_pages")
-        one = ("shared", "alone", "routed", "recovery", "pruning", "elsewhere")
+        one = ("shared", "alone", "routed", "recovery", "pruning", "elsewhere", "worked")
         return replace(
             self,
             **{name: tuple(size for size in getattr(self, name) if size <= most) or (most,) for name in many},

@@ -160,9 +160,10 @@ def postgresql() -> Server:
     options = {
         "listen_addresses": "127.0.0.1",
         "unix_socket_directories": "",
-        "fsync": "off",
         "max_connections": "300",
     }
+    with (Path(data) / "postgresql.conf").open("a") as config:  # so that a statement can switch it on
+        config.write("fsync = off\n")
     command = [
         postgres,
         "-D",

@@ -69,6 +69,10 @@ REACHED = [
         for part in ("p50", "p99")
         for who, value in (("onebeat", 5), ("celery_beat", 5))
     ),
+    figure("a solo worker", 5_000, 800, who="unrecorded"),
+    figure("a solo worker", 5_000, 680, who="recorded"),
+    figure("a solo worker", 5_000, 320, who="guarded, async"),
+    figure("a solo worker", 5_000, 200, who="guarded, durable"),
     figure("onebeat.once_many", 1_000, 4_000),
     figure("onebeat.once_many", 10_000, 10_000),
     figure("onebeat.once, processes: errors", 32, 0, 0, 0),
@@ -117,6 +121,8 @@ def test_what_has_only_to_be_seen_is_shown_without_a_verdict() -> None:
         ("onebeat.once_many", with_one("onebeat.once_many", 10_000, 9_900)),
         ("onebeat.once from 32 processes, errors", with_one("onebeat.once, processes: errors", 32, 0, 0, 1)),
         ("onebeat.once from 32 processes, p99", with_one("onebeat.once, processes: p99", 32, 101)),
+        ("a solo worker, recorded", with_one("a solo worker", 5_000, 670, who="recorded")),
+        ("a solo worker, guarded, async", with_one("a solo worker", 5_000, 310, who="guarded, async")),
         ("exponent of memory", with_one("memory", 1_000_000, 140)),
         ("exponent of the time to send N", with_one("due at once", 100_000, 3_000)),
     ],
