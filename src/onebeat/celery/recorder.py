@@ -57,11 +57,12 @@ class Recorder:
 
         Waits only for room for an end that decides something, told by the process that ran the body.
         """
+        kept = run.decides and run.end is not None
         with self._lock:
-            if run.decides and run.end is not None:
+            while kept and run.token is not None and len(self._deciding) >= _MOST:
+                self._space.wait()
+            if kept and len(self._deciding) < _MOST:
                 self._runs.pop(id(run), None)
-                while run.token is not None and len(self._deciding) >= _MOST:
-                    self._space.wait()
                 self._deciding[id(run)] = run
             else:
                 self._runs[id(run)] = run

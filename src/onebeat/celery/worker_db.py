@@ -76,8 +76,9 @@ class OwnConnection:
 
     def _in_place(self, using: str, work: Callable[[], T]) -> T:
         """Run `work` while this thread's connection of that name is this one."""
-        before, connections[using] = connections[using], self._link
+        before = connections[using]
         try:
+            connections[using] = self._link
             return work()
         finally:
             connections[using] = before
