@@ -17,6 +17,9 @@ from tests.scratch import Templates
 
 pytestmark = [pytest.mark.broker, pytest.mark.slow, pytest.mark.timeout(200)]
 
+#: Nothing is written but for another reason than that time has passed.
+_NEVER = {"ONEBEAT_TEST_SETTINGS": '{"record_seconds": 3600}'}
+
 
 @pytest.fixture
 def at(templates: Templates, tmp_path: Path) -> Iterator[Desk]:
@@ -40,7 +43,7 @@ def test_every_run_is_recorded_also_by_a_worker_that_is_stopped(at: Desk, pool: 
     """What ran before a warm shutdown is in the ledger when the worker is gone, once and whole."""
     number = 5_000 if os.environ.get("ONEBEAT_TEST_ALL") == "1" else 1_000
     at.many("plain", number, "many")
-    with at.worker(pool, "worker", "-l", "warning") as worker:
+    with at.worker(pool, options=("-l", "warning")) as worker:
         eventually(lambda: at.tally().get("succeeded", 0) > number // 3, LIMIT, "a part of them")
         worker.send_signal(signal.SIGTERM)
         worker.wait(LIMIT)
@@ -51,7 +54,7 @@ def test_every_run_is_recorded_also_by_a_worker_that_is_stopped(at: Desk, pool: 
 
 def test_a_child_that_ends_after_its_number_of_tasks_writes_first(at: Desk) -> None:
     at.many("plain", 60, "few")
-    with at.worker("prefork", "worker", "--max-tasks-per-child", "3", ONEBEAT_TEST_SETTINGS='{"record_seconds": 3600}'):
+    with at.worker("prefork", more=_NEVER, options=("--max-tasks-per-child", "3")):
         eventually(lambda: at.tally().get("succeeded", 0) >= 54, LIMIT, "the children's last words")
     complete(at, at.tally()["succeeded"])
 
@@ -63,7 +66,7 @@ def test_no_task_waits_for_a_database_that_is_away(at: Desk) -> None:
     proxy = Proxy(at.database.kind.url)
     away = {**at.database.settings, "PORT": proxy.port}
     try:
-        with at.worker("prefork", "worker", ONEBEAT_TEST_DB=json.dumps(away)):
+        with at.worker("prefork", more={"ONEBEAT_TEST_DB": json.dumps(away)}):
             eventually(lambda: at.tally().get("succeeded", 0) > 10, LIMIT, "the first ones")
             proxy.down()
             eventually(lambda: at.ran("many") == number, LIMIT, "all bodies, without a database")
@@ -96,7 +99,7 @@ def test_an_end_that_the_next_run_waits_for_is_written_at_once(at: Desk) -> None
     one = at.occurrence()
     one.headers["onebeat_awaited"] = True
     other = at.occurrence()
-    with at.worker("solo", "worker", ONEBEAT_TEST_SETTINGS='{"record_seconds": 3600}') as worker:
+    with at.worker("solo", more=_NEVER) as worker:
         at.send("plain", other, "other")
         at.wait_ran("other")
         assert at.row(other)["state"] == "sent"

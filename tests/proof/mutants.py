@@ -139,7 +139,7 @@ def _of_the_host(database_now: Any) -> Any:
 
 
 def _unguarded(begin: Any) -> Any:
-    from onebeat.store.attempts import StartResult, StartVerdict
+    from onebeat.core.attempts import StartResult, StartVerdict
 
     def let_in(*args: Any, **words: Any) -> StartResult:
         begin(*args, **words)

@@ -141,8 +141,7 @@ def _end(task: Any, request: Any, outcome: Outcome, why: Any = None) -> None:
     """An attempt ends. A guarded task records that in any case: the guard goes by it."""
     if getattr(request, attempt_start.COPY, False):
         return
-    if outcome != Outcome.REQUEUED:
-        outcomes.ended.send_robust(None, request=request, outcome=outcome)
+    outcomes.ended.send_robust(None, request=request, outcome=outcome)
     guarded = isinstance(task, Guarded)
     if not (current().worker_signals or guarded):
         return

@@ -12,10 +12,10 @@ from celery import Celery, Task
 from kombu import Connection, Exchange, Message, Queue
 
 from onebeat.celery import message_attempt
+from onebeat.core.attempts import Attempt
 from onebeat.dispatch.celery.dispatcher import CeleryDispatcher
 from onebeat.models import Occurrence
 from onebeat.models.instants import from_utc
-from onebeat.store.attempts import Attempt
 from tests.engine.kit import Bench, at, clocked, every, ledger, options, set_task, task
 
 
