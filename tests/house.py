@@ -26,8 +26,8 @@ CONTRACT_ROWS = 16
 MODULES_IN_A_PACKAGE = 22
 LINES_IN_A_FILE = 400
 LINES = 27_500
-OPEN_TYPES = 510
-GIVEN_UP = 32
+OPEN_TYPES = 380
+GIVEN_UP = 26
 TERMS = 40
 
 #: Where Celery and its libraries may be imported.

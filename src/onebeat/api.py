@@ -7,7 +7,7 @@ it, the one that the router gives for tasks. `by` is whoever does it, a user or 
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from asgiref.sync import sync_to_async
 
@@ -69,7 +69,7 @@ __all__ = [
 ]
 
 
-def _twin(verb: Callable[P, T]) -> Callable[P, Coroutine[Any, Any, T]]:
+def _twin(verb: Callable[P, T]) -> Callable[P, Coroutine[object, object, T]]:
     """The verb for asynchronous code: it runs in the thread that has the request's database connection."""
 
     async def twin(*args: P.args, **kwargs: P.kwargs) -> T:

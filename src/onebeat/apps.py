@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from django.apps import AppConfig
 from django.conf import settings
@@ -31,7 +30,7 @@ class OnebeatConfig(AppConfig):
     #: Which tables of ours are there; see `onebeat.db.schema`.
     known_tables = schema.Known()
 
-    def celery_schedule(self, kind: str, *value: Any) -> Any:
+    def celery_schedule(self, kind: str, *value: object) -> object:
         """A schedule as Celery's own object, for code that reads `.schedule`; models know no Celery, so they ask here.
 
         `kind`: "interval", "crontab", "solar" or "clocked"; `value`: its fields in the order of the model's `VALUE`.

@@ -20,12 +20,12 @@ from onebeat.takeover.alias import installed
 _BUSY_SECONDS = 20
 
 
-def check_settings(**kwargs: Any) -> list[CheckMessage]:
+def check_settings(**kwargs: object) -> list[CheckMessage]:
     """The keys and values of `ONEBEAT`."""
     return [Error(line, id="onebeat.E001") for line in conf.problems(getattr(settings, "ONEBEAT", {}))]
 
 
-def check_declarations(**kwargs: Any) -> list[CheckMessage]:
+def check_declarations(**kwargs: object) -> list[CheckMessage]:
     """The `schedules.py` of the apps can be imported, and what they declare can be kept."""
     try:
         sources.of_apps()
@@ -35,7 +35,7 @@ def check_declarations(**kwargs: Any) -> list[CheckMessage]:
     return []
 
 
-def check_old_distribution(**kwargs: Any) -> list[CheckMessage]:
+def check_old_distribution(**kwargs: object) -> list[CheckMessage]:
     """Both distributions are installed. Common, since others depend on django-celery-beat, and no harm in it."""
     try:
         found = version("django-celery-beat")
@@ -51,7 +51,7 @@ def check_old_distribution(**kwargs: Any) -> list[CheckMessage]:
     ]
 
 
-def check_sqlite(**kwargs: Any) -> list[CheckMessage]:
+def check_sqlite(**kwargs: object) -> list[CheckMessage]:
     """SQLite's deferred transactions fail with "database is locked" where a wait would do."""
     found: list[CheckMessage] = []
     alias = router.db_for_write(TaskState)
@@ -129,7 +129,7 @@ def check_autocommit(databases: Any = None, **kwargs: Any) -> list[CheckMessage]
     ]
 
 
-def check_celery_settings(**kwargs: Any) -> list[CheckMessage]:
+def check_celery_settings(**kwargs: object) -> list[CheckMessage]:
     """Settings of Celery's about periodic tasks that somebody has changed and that have no effect under onebeat."""
     fault = beat_settings.deadline_fault()
     wrong: list[CheckMessage] = [Error(fault, hint="Give seconds, or None.", id="onebeat.E006")] if fault else []

@@ -7,7 +7,6 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from django.conf import settings as django_settings
 from django.core.signals import setting_changed
@@ -66,7 +65,7 @@ _LARGEST_BATCH = 10_000
 _MAY_BE_ZERO = ("sweep_size", "keep_days", "keep_failed_days")
 
 
-def problems(raw: Any) -> list[str]:
+def problems(raw: object) -> list[str]:
     """What is wrong with an `ONEBEAT` dict, one line for each fault; empty when nothing is."""
     if not isinstance(raw, dict):
         return [f"ONEBEAT must be a dict, not {type(raw).__name__}"]
@@ -119,7 +118,7 @@ def current() -> Settings:
     return Settings(**{key: value for key, value in raw.items() if key not in bad})
 
 
-def _forget(*, setting: str, **kwargs: Any) -> None:
+def _forget(*, setting: str, **kwargs: object) -> None:
     if setting == "ONEBEAT":
         current.cache_clear()
 

@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from threading import local
-from typing import Any
 
 from django.db import transaction
 from django.dispatch import Signal
@@ -38,7 +37,7 @@ task_quarantined = Signal()
 class _Deferred(local):
     """The signals that this thread sends at the end of its outermost `deferred` block; None: it is in no such block."""
 
-    signals: list[tuple[Signal, Any, dict[str, Any]]] | None = None
+    signals: list[tuple[Signal, object, dict[str, object]]] | None = None
 
 
 _deferred = _Deferred()
@@ -50,7 +49,7 @@ def deferred() -> Iterator[None]:
     if _deferred.signals is not None:
         yield
         return
-    waiting: list[tuple[Signal, Any, dict[str, Any]]] = []
+    waiting: list[tuple[Signal, object, dict[str, object]]] = []
     _deferred.signals = waiting
     try:
         yield
@@ -60,19 +59,19 @@ def deferred() -> Iterator[None]:
             _send(signal, sender, arguments)
 
 
-def emit(signal: Signal, sender: Any, using: str, **arguments: Any) -> None:
+def emit(signal: Signal, sender: object, using: str, **arguments: object) -> None:
     """Send a signal when the present transaction has committed, or at once where there is none. Costs nothing without
     receivers."""
     if signal.has_listeners(sender):
         transaction.on_commit(partial(_committed, signal, sender, {"using": using, **arguments}), using=using)
 
 
-def _committed(signal: Signal, sender: Any, arguments: dict[str, Any]) -> None:
+def _committed(signal: Signal, sender: object, arguments: dict[str, object]) -> None:
     if _deferred.signals is None:
         _send(signal, sender, arguments)
     else:
         _deferred.signals.append((signal, sender, arguments))
 
 
-def _send(signal: Signal, sender: Any, arguments: dict[str, Any]) -> None:
+def _send(signal: Signal, sender: object, arguments: dict[str, object]) -> None:
     signal.send_robust(sender=sender, **arguments)  # Django logs what a receiver raises

@@ -84,7 +84,7 @@ class PeriodicTaskForm(StoredUnlessChanged, TaskForm):
             "description": forms.Textarea(attrs={"rows": 2, "cols": 80, "class": "vLargeTextField"}),
         }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         kinds.name_parts(self)
         self.schedule: ScheduleValue | None = None
@@ -108,7 +108,7 @@ class PeriodicTaskForm(StoredUnlessChanged, TaskForm):
         kind = str(self["kind"].data) if "kind" in self.fields else ""
         return [name for name in super().changed_data if name not in _PARTS or name.startswith(f"{kind}_")]
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         """Put the schedule that the fields mean on the task, and secrets back that were left masked."""
         cleaned = super().clean()
         for name in secrets.FIELDS:
@@ -120,7 +120,7 @@ class PeriodicTaskForm(StoredUnlessChanged, TaskForm):
             self.schedule = self.instance.scheduler
         return cleaned
 
-    def _choose(self, kind: str, cleaned: dict[str, Any]) -> None:
+    def _choose(self, kind: str, cleaned: dict[str, object]) -> None:
         before = self.instance.scheduler
         same = before is not None and not {"kind", *kinds.names(kind)} & set(self.changed_data)
         # A row that breaks a rule of today stays as it is until somebody changes it.
@@ -137,7 +137,7 @@ class PeriodicTaskForm(StoredUnlessChanged, TaskForm):
             cleaned["one_off"] = self.instance.one_off = True
         self.schedule = row
 
-    def _built(self, kind: str, cleaned: dict[str, Any]) -> ScheduleValue | None:
+    def _built(self, kind: str, cleaned: dict[str, object]) -> ScheduleValue | None:
         for name in kinds.names(kind):
             if name not in self.errors and cleaned.get(name) in EMPTY_VALUES:
                 self.add_error(name, ValidationError(self.fields[name].error_messages["required"], code="required"))
@@ -195,10 +195,10 @@ class InstantField(forms.SplitDateTimeField):
 
     widget = AdminSplitDateTime
 
-    def prepare_value(self, value: Any) -> Any:
+    def prepare_value(self, value: object) -> object:
         return from_utc(value) if isinstance(value, datetime) and value.tzinfo is not None else value
 
-    def has_changed(self, initial: Any, data: Any) -> bool:
+    def has_changed(self, initial: object, data: object) -> bool:
         return super().has_changed(self.prepare_value(initial), data)
 
     def compress(self, data_list: Any) -> datetime | None:
@@ -221,6 +221,6 @@ class TaskOptionsForm(StoredUnlessChanged, OptionsForm):
             "extra": forms.TextInput(attrs={"size": 60, "spellcheck": "false"}),
         }
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: object, **kwargs: object) -> None:
         super().__init__(*args, **kwargs)
         kinds.name_parts(self)

@@ -63,7 +63,7 @@ class BoundedPaginator(AnyPaginator):
         """Whether there are more rows than are counted."""
         return len(self._found) > self.LIMIT
 
-    def page(self, number: int | str) -> Page[Any]:
+    def page(self, number: int | str) -> Page[object]:
         """One page. Its rows have been read, and come as a queryset for those who edit them in the list."""
         number = self.validate_number(number)
         start = (number - 1) * self.per_page

@@ -120,7 +120,7 @@ class OurAdmin(SavesChanges):
         """Django's files and ours."""
         return super().media + Media(css={"all": ["onebeat/admin.css"]}, js=["onebeat/admin.js"])
 
-    def get_changelist_form(self, request: HttpRequest, **kwargs: Any) -> type[AnyForm]:
+    def get_changelist_form(self, request: HttpRequest, **kwargs: object) -> type[AnyForm]:
         """The form of a row that is edited in the list (`list_editable` of a project's own class)."""
         return super().get_changelist_form(request, **{"form": UnchangedForm, **kwargs})
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 from onebeat.conf import current
 
@@ -17,7 +16,7 @@ def words() -> tuple[str, ...]:
     return tuple(current().secret_words.lower().replace(",", " ").split())
 
 
-def read(text: Any) -> Any:
+def read(text: object) -> object:
     """The JSON of a column; None for text that is none, or empty."""
     try:
         return json.loads(text) if isinstance(text, str) and text else None
@@ -25,14 +24,14 @@ def read(text: Any) -> Any:
         return None
 
 
-def masked(text: Any) -> Any:
+def masked(text: object) -> object:
     """The same JSON with its secret values masked; text without any stays as it is written."""
     value = read(text)
     hidden = _mask(value, words()) if words() and isinstance(value, dict | list) else value
     return text if hidden == value else json.dumps(hidden, ensure_ascii=False)
 
 
-def restored(text: Any, stored: Any) -> Any:
+def restored(text: object, stored: object) -> object:
     """What a person entered, with the stored values in the places that they left masked."""
     value, before = read(text), read(stored)
     if not words() or not isinstance(value, dict | list) or type(value) is not type(before):
@@ -41,17 +40,17 @@ def restored(text: Any, stored: Any) -> Any:
     return text if filled == value else json.dumps(filled)
 
 
-def _secret(key: Any, secret: tuple[str, ...]) -> bool:
+def _secret(key: object, secret: tuple[str, ...]) -> bool:
     return any(word in str(key).lower() for word in secret)
 
 
-def _mask(value: Any, secret: tuple[str, ...]) -> Any:
+def _mask(value: object, secret: tuple[str, ...]) -> object:
     if isinstance(value, dict):
         return {key: MASK if _secret(key, secret) else _mask(one, secret) for key, one in value.items()}
     return [_mask(one, secret) for one in value] if isinstance(value, list) else value
 
 
-def _fill(value: Any, before: Any, secret: tuple[str, ...]) -> Any:
+def _fill(value: object, before: object, secret: tuple[str, ...]) -> object:
     if isinstance(value, dict) and isinstance(before, dict):
         return {
             key: before[key]

@@ -45,7 +45,7 @@ class StoredUnlessChanged(AnyForm):
 
     def clean(self) -> dict[str, Any]:
         """Put the stored values back."""
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        cleaned: dict[str, object] = super().clean() or self.cleaned_data
         if not self._adding:
             for name in self.fields.keys() - set(self.changed_data):
                 self.errors.pop(name, None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from celery import current_app
 from django import forms
@@ -53,9 +53,9 @@ class PeriodicTaskForm(OurForm):
         model = PeriodicTask
         exclude = ()
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, object]:
         """What is chosen counts before what is typed."""
-        data: dict[str, Any] = super().clean() or self.cleaned_data
+        data: dict[str, object] = super().clean() or self.cleaned_data
         if data.get("regtask"):
             data["task"] = data["regtask"]
         if not data.get("task"):

@@ -90,7 +90,7 @@ class DatabaseScheduler(beat.Scheduler, ClassicScheduler):
     #: How many messages the hooks have made of the entry in hand.
     copies = 0
 
-    def __init__(self, *args: Any, lazy: bool = False, **kwargs: Any) -> None:
+    def __init__(self, *args: object, lazy: bool = False, **kwargs: object) -> None:
         #: The hooks for which this scheduler runs in classic mode; empty on the engine.
         self.classic = overridden(type(self))
         self._stored = lazy
@@ -117,7 +117,7 @@ class DatabaseScheduler(beat.Scheduler, ClassicScheduler):
         if self.app.conf.result_expires:
             self.update_from_dict({result_cleanup.NAME: result_cleanup.entry()})
 
-    def update_from_dict(self, mapping: Mapping[str, Mapping[str, Any]]) -> None:
+    def update_from_dict(self, mapping: Mapping[str, Mapping[str, object]]) -> None:
         """Store entries as tasks by name; what the settings say replaces what the row says.
 
         An entry that has no place in a task, wholly or in part, is logged with what is wrong, and the others go on.
@@ -146,7 +146,7 @@ class DatabaseScheduler(beat.Scheduler, ClassicScheduler):
         finally:
             entry.options = given
 
-    def tick(self, *args: Any, **kwargs: Any) -> float:
+    def tick(self, *args: object, **kwargs: object) -> float:
         """Do what is due. Returns the seconds that beat may sleep."""
         if self.classic:
             return ClassicScheduler.tick(self, *args, **kwargs)

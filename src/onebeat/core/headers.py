@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 #: Celery's message protocol 2. Left free are those that only describe or limit a run (`shadow`, `timelimit`, `stamps`,
 #: `argsrepr` and their kind): Celery lets a sender's own win there, and people use that.
@@ -72,7 +71,7 @@ def _uncarriable(value: object, levels: int) -> str:
     return next(filter(None, (_uncarriable(each, levels - 1) for each in inside)), "")
 
 
-def free(headers: dict[str, Any]) -> dict[str, Any]:
+def free(headers: dict[str, object]) -> dict[str, object]:
     """The headers without those that are reserved: rows from before the rule may hold some."""
     ours = reserved(headers)
     return {name: value for name, value in headers.items() if name not in ours} if ours else headers

@@ -6,7 +6,6 @@ import json
 import math
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import Any
 from uuid import UUID
 
 from onebeat.errors import NotJSON
@@ -21,7 +20,7 @@ _INSTEAD = (
 _SHOWN = 60
 
 
-def encode(name: str, value: Any) -> str:
+def encode(name: str, value: object) -> str:
     """`value`, the argument called `name`, as JSON text that reads back as the same value (a tuple as a list).
 
     Raises `NotJSON` with the path of the first part that JSON cannot hold.
@@ -30,7 +29,7 @@ def encode(name: str, value: Any) -> str:
     return json.dumps(value)
 
 
-def _check(path: str, value: Any, outer: tuple[int, ...]) -> None:
+def _check(path: str, value: object, outer: tuple[int, ...]) -> None:
     if value is None or isinstance(value, bool | int | str):
         return
     if isinstance(value, float):
@@ -56,7 +55,7 @@ def _check(path: str, value: Any, outer: tuple[int, ...]) -> None:
         raise NotJSON(path, f"JSON cannot hold the {type(value).__name__} {_shown(value)}: {_instead(value)}")
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     try:
         text = repr(value)
     except Exception:
@@ -64,7 +63,7 @@ def _shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-def _instead(value: Any) -> str:
+def _instead(value: object) -> str:
     if hasattr(value, "pk"):
         return "pass its pk, and read the row in the task"
     return next((words for kinds, words in _INSTEAD if isinstance(value, kinds)), "pass what JSON has: text, a number")

@@ -20,8 +20,8 @@ class Merged:
     """`put`: fields to set, with their values. `kept`: fields that stay as a person has made them, each with what code
     says."""
 
-    put: dict[str, Any]
-    kept: dict[str, Any]
+    put: dict[str, object]
+    kept: dict[str, object]
 
 
 def merge(before: Said | None, now: Said, here: Said, defaults: Said) -> Merged:

@@ -28,7 +28,7 @@ def array(keys: Iterable[int]) -> str:
     return "{" + ",".join(map(str, keys)) + "}"
 
 
-def among(using: str, field: str, keys: Iterable[int]) -> Any:
+def among(using: str, field: str, keys: Iterable[int]) -> object:
     """The condition that `field`, a whole number, is one of `keys`; for `filter()`."""
     if connections[using].vendor == "postgresql":
         return _Among(F(field), array(keys))
@@ -149,7 +149,7 @@ def _fetched(using: str, sql: str, params: Sequence[Any]) -> list[Row]:
 
 
 @cache
-def _reader() -> Any:
+def _reader() -> object:
     import psycopg
 
     return psycopg.adapters.get_loader(psycopg.adapters.types["timestamptz"].oid, psycopg.pq.Format.TEXT)

@@ -21,7 +21,7 @@ def column_type(connection: BaseDatabaseWrapper) -> str:
     return _TYPES[connection.vendor]
 
 
-def to_column(vendor: str, instant: datetime | None) -> Any:
+def to_column(vendor: str, instant: datetime | None) -> object:
     """An aware instant as the parameter that a UTC column takes."""
     if instant is None:
         return None
@@ -36,7 +36,7 @@ def to_columns(using: str, row: Row) -> list[Any]:
     return to_rows(using, [row])[0]
 
 
-def to_rows(using: str, rows: Iterable[Row]) -> list[list[Any]]:
+def to_rows(using: str, rows: Iterable[Row]) -> list[list[object]]:
     """Rows of plain values, instants and uuids as parameters for columns of the engine's tables.
 
     Asking each model field costs more than the insert.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
 
 from django.core import mail
 from django.db import DatabaseError, InterfaceError, OperationalError, router
@@ -61,7 +60,7 @@ class AtWork:
                 log_report(report)
 
 
-def of_scheduler(app: Any) -> list[Source]:
+def of_scheduler(app: object) -> list[Source]:
     """What a scheduler declares with this Celery app."""
     return [sources.of_apps(), sources.of_settings(app)]
 
@@ -83,7 +82,7 @@ def log_report(report: Report) -> None:
             logger.info("%s: %s (%s)", change.what, change.name, ", ".join(change.fields()))
 
 
-def after_migrate(using: str, **kwargs: Any) -> None:
+def after_migrate(using: str, **kwargs: object) -> None:
     """Receiver of `post_migrate`. A `flush` sends it as well, and is no `migrate`.
 
     A test's database gets nothing by itself: every test would have tasks that it does not know of.

@@ -14,7 +14,7 @@ from onebeat.dispatch.celery import app as celery_app
 from onebeat.queries import task_lookup
 
 
-def dangers(app: Any, report: Report, now: datetime) -> Iterator[tuple[str, str]]:
+def dangers(app: object, report: Report, now: datetime) -> Iterator[tuple[str, str]]:
     """(task, what is wrong), for what code declares as it would stand after the sync, with what people have set."""
     for one in report.refused:
         yield one.name, one.why

@@ -26,8 +26,8 @@ class Override:
     """
 
     field: str
-    code: Any
-    here: Any
+    code: object
+    here: object
 
 
 def overrides(task: str | PeriodicTask, *, using: str | None = None) -> list[Override]:

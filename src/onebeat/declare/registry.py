@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal, Unpack
+from typing import Literal, Unpack
 
 from onebeat.core.message_request import CeleryTask, MessageOptions, message_request
 from onebeat.core.recurrence import Solar
@@ -28,7 +28,7 @@ class Declaration:
 
     name: str
     schedule: Rule
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
     #: The file and line, for people.
     place: str
 
@@ -42,8 +42,8 @@ def recurring(
     schedule: Rule,
     task: str | CeleryTask,
     *,
-    args: Iterable[Any] = (),
-    kwargs: Mapping[str, Any] | None = None,
+    args: Iterable[object] = (),
+    kwargs: Mapping[str, object] | None = None,
     enabled: bool = True,
     start_time: datetime | None = None,
     missed: Literal["latest", "skip", "all"] | None = None,
@@ -79,7 +79,7 @@ def recurring(
     if start_time is not None and (not isinstance(start_time, datetime) or start_time.utcoffset() is None):
         raise InvalidArgument(f"start_time: an aware datetime is needed, not {start_time!r}")
     one = message_request(name, timedelta(0), task, args, kwargs, options, tags=tags)
-    fields: dict[str, Any] = {
+    fields: dict[str, object] = {
         "task": one.task,
         "args": json.loads(one.args),
         "kwargs": json.loads(one.kwargs),
@@ -129,7 +129,7 @@ def forget(names: Iterable[str]) -> None:
         _declared.pop(name, None)
 
 
-def _word(name: str, value: Any, *words: str) -> Any:
+def _word(name: str, value: object, *words: str) -> object:
     if value is not None and value not in words:
         raise InvalidArgument(f"{name}: {', '.join(words[:-1])} or {words[-1]} is needed, not {value!r}")
     return value

@@ -28,7 +28,7 @@ class Spec:
 
     name: str
     place: str
-    values: Mapping[str, Any]
+    values: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,10 +94,12 @@ def schedule_of(one: Declaration) -> ScheduleValue:
     return made
 
 
-def _values(schedule: ScheduleValue, fields: Mapping[str, Any]) -> dict[str, Any]:
+def _values(schedule: ScheduleValue, fields: Mapping[str, object]) -> dict[str, object]:
     usual = stored.defaults()
     # A schedule as it reads back from its own form: what is compared has gone the same way.
-    values: dict[str, Any] = {stored.SCHEDULE: stored.plain_schedule(stored.schedule(stored.plain_schedule(schedule)))}
+    values: dict[str, object] = {
+        stored.SCHEDULE: stored.plain_schedule(stored.schedule(stored.plain_schedule(schedule)))
+    }
     values |= {name: stored.plain(name, value) for name, value in fields.items()}
     values.setdefault("enabled", True)
     return {name: value for name, value in values.items() if name in _ALWAYS or value != usual[name]}

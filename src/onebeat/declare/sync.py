@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 
 from django.core.exceptions import ValidationError
 from django.db import DatabaseError, transaction
@@ -43,9 +43,9 @@ class Change:
     #: The task as it will be.
     after: TaskValues | None
     #: Fields that a person has set otherwise, each with what code says; they stay.
-    kept: Mapping[str, Any] = field(default_factory=dict)
+    kept: Mapping[str, object] = field(default_factory=dict)
 
-    def fields(self) -> dict[str, tuple[Any, Any]]:
+    def fields(self) -> dict[str, tuple[object, object]]:
         """The fields that change: as they are, and as they will be."""
         if self.after is None:
             return {}
@@ -226,7 +226,7 @@ class _Work:
         records.record(self.using, "sync", {task.pk: task.name}, "code", why, detail, self.now)
 
 
-def declared_values(row: Declared | None) -> dict[str, Any] | None:
+def declared_values(row: Declared | None) -> dict[str, object] | None:
     """What code declared at the last sync; None: nothing, or nothing that still counts."""
     return dict(json.loads(row.values)) if row is not None and row.values else None
 

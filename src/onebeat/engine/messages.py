@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 from onebeat.core.headers import AWAITED_HEADER, BEAT_HEADER, DUE_HEADER, NAME_HEADER, RUN_HEADER, TASK_HEADER, free
 from onebeat.core.message_request import NO_OPTIONS
@@ -19,7 +18,7 @@ def message(claimed: Claimed, now: datetime) -> Message:
     """
     task = claimed.task
     args, kwargs, headers = task.arguments()
-    options: dict[str, Any] = {
+    options: dict[str, object] = {
         "queue": task.queue,
         "exchange": task.exchange,
         "routing_key": task.routing_key,

@@ -22,14 +22,14 @@ from onebeat.models.schedules import ClockedSchedule, CrontabSchedule, IntervalS
 from onebeat.models.tasks import PeriodicTask
 
 #: Celery's kinds of schedule, the rows they become, and the task's field for these.
-KINDS: tuple[tuple[Any, Any, str], ...] = (
+KINDS: tuple[tuple[object, object, str], ...] = (
     (schedules.crontab, CrontabSchedule, "crontab"),
     (schedules.schedule, IntervalSchedule, "interval"),
     (schedules.solar, SolarSchedule, "solar"),
     (clocked, ClockedSchedule, "clocked"),
 )
 #: What a message option is when an entry does not name it.
-_OPTIONS: dict[str, Any] = {
+_OPTIONS: dict[str, object] = {
     "queue": None,
     "exchange": None,
     "routing_key": None,
@@ -50,9 +50,9 @@ _SCHEDULED = ("countdown", "eta")
 class EntryOptions:
     """The `options` of an entry: those that a task has columns for, the others, and what is left out of them."""
 
-    columns: dict[str, Any]
+    columns: dict[str, object]
     #: For `TaskOptions.extra`.
-    extra: dict[str, Any]
+    extra: dict[str, object]
     #: A line for each option that no stored message can have.
     notes: list[str]
 
@@ -68,7 +68,7 @@ def kind_of(schedule: Any, kinds: tuple[tuple[Any, Any, str], ...] = KINDS) -> t
     raise ValidationError({"schedule": f"{schedule!r}: no kind of schedule that a task can have"})
 
 
-def relative_note(schedule: Any, relative: object = None) -> str:
+def relative_note(schedule: object, relative: object = None) -> str:
     """A note if an entry asks for `relative`, in its schedule or beside it; else empty.
 
     django-celery-beat drops it as well.
@@ -77,8 +77,11 @@ def relative_note(schedule: Any, relative: object = None) -> str:
 
 
 def message(
-    args: Iterable[Any] | None = None, kwargs: Mapping[str, Any] | None = None, relative: object = None, **entry: Any
-) -> dict[str, Any]:
+    args: Iterable[object] | None = None,
+    kwargs: Mapping[str, object] | None = None,
+    relative: object = None,
+    **entry: object,
+) -> dict[str, object]:
     """What an entry says besides its schedule and options, as fields.
 
     Raises `ValidationError` naming what is no field of a task that may be set, and for a task that is none.
@@ -94,7 +97,7 @@ def message(
     return {**entry, "args": text("args", list(args or [])), "kwargs": text("kwargs", kwargs or {})}
 
 
-def options(given: Mapping[str, Any]) -> EntryOptions:
+def options(given: Mapping[str, object]) -> EntryOptions:
     """The `options` of an entry. `expires` in seconds or as a timedelta ends each message; as a time it ends the task.
 
     Raises `ValidationError` naming each option whose value no task can have. An option that no stored message can have
@@ -115,8 +118,8 @@ def options(given: Mapping[str, Any]) -> EntryOptions:
     return EntryOptions(fields, extra, notes)
 
 
-def _extra(named: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    extra: dict[str, Any] = {}
+def _extra(named: Mapping[str, object]) -> tuple[dict[str, object], list[str]]:
+    extra: dict[str, object] = {}
     notes = []
     for name, value in sorted(named.items()):
         if name in _SCHEDULED:
@@ -129,7 +132,7 @@ def _extra(named: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     return extra, notes
 
 
-def text(name: str, value: Any) -> str:
+def text(name: str, value: object) -> str:
     """A value as JSON with Celery's own encoding of dates and the like. Raises `ValidationError` naming the field."""
     try:
         return str(dumps(value))
@@ -137,7 +140,7 @@ def text(name: str, value: Any) -> str:
         raise ValidationError({name: f"JSON cannot hold this: {error}"}) from error
 
 
-def _seconds(name: str, value: Any) -> int:
+def _seconds(name: str, value: object) -> int:
     seconds = value.total_seconds() if isinstance(value, timedelta) else value
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
         raise ValidationError({name: f"{value!r}: a number of seconds is needed"})

@@ -119,20 +119,20 @@ class Tables:
             notes.append("disabled: its clocked schedule was switched off, which is how it was kept that it had run")
         return checked(found["name"], fields, schedule, *notes)
 
-    def _off(self, keys: list[Any]) -> set[Any]:
+    def _off(self, keys: list[object]) -> set[object]:
         return self._keys(
             f"SELECT t.id FROM {_TASKS} t JOIN {_MODELS['clocked']._meta.db_table} c ON c.id = t.clocked_id "
             f"WHERE NOT c.enabled AND t.id IN ({', '.join(['%s'] * len(keys))})",
             keys if self._switch else [],
         )
 
-    def _with_options(self, keys: list[Any]) -> set[Any]:
+    def _with_options(self, keys: list[object]) -> set[object]:
         return self._keys(
             f"SELECT task_id FROM {_OPTIONS} WHERE task_id IN ({', '.join(['%s'] * len(keys))})",
             keys if _OPTIONS in self._there else [],
         )
 
-    def _keys(self, sql: str, keys: list[Any]) -> set[Any]:
+    def _keys(self, sql: str, keys: list[object]) -> set[object]:
         if not keys:
             return set()
         with self._link.cursor() as cursor:

@@ -31,7 +31,7 @@ _SECONDS = 30  # that Redis may take for an answer
 class Keys:
     """celery-redbeat's keys under one prefix. Nothing is written to Redis."""
 
-    def __init__(self, url: str, prefix: str, tz: Any) -> None:
+    def __init__(self, url: str, prefix: str, tz: object) -> None:
         """`tz`: the zone in which redbeat's beat ran, since its crontabs name none. Raises what redis-py raises if the
         server does not answer, ImportError without redis-py, ValueError for a URL that is none.
         """
@@ -115,6 +115,6 @@ def _instant(found: dict[str, Any]) -> Any:
     return datetime(tzinfo=tz, **parts)
 
 
-def _shown(rule: dict[str, Any]) -> str:
+def _shown(rule: dict[str, object]) -> str:
     said = {name: value for name, value in rule.items() if name != "__type__" and value is not None}
     return ", ".join(f"{name}={value}" for name, value in said.items())

@@ -16,7 +16,7 @@ NAME = "celery.backend_cleanup"
 _EXPIRES_SECONDS = 12 * 3600
 
 
-def entry() -> dict[str, Any]:
+def entry() -> dict[str, object]:
     """The entry: each day at four."""
     options = {"expire_seconds": _EXPIRES_SECONDS}
     return {"task": NAME, "schedule": schedules.crontab(minute="0", hour="4"), "options": options}

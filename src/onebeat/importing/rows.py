@@ -35,12 +35,12 @@ class Row:
     """
 
     name: str
-    fields: Mapping[str, Any]
+    fields: Mapping[str, object]
     model: type[ScheduleValue]
-    value: Mapping[str, Any]
+    value: Mapping[str, object]
     notes: tuple[str, ...] = ()
     #: More options of the message, for `TaskOptions.extra`.
-    extra: Mapping[str, Any] = field(default_factory=dict)
+    extra: Mapping[str, object] = field(default_factory=dict)
 
     def schedule(self) -> ScheduleValue:
         """A new object of the schedule, not saved."""
@@ -54,7 +54,7 @@ class Row:
         return f"{self.name}: {self.fields['task']}, {self.schedule()}"
 
 
-def checked(name: str, fields: Mapping[str, Any], schedule: ScheduleValue, *notes: str) -> Row:
+def checked(name: str, fields: Mapping[str, object], schedule: ScheduleValue, *notes: str) -> Row:
     """The row of a task, brought to the form in which it is stored. Raises `ValidationError` for what a task may not
     hold.
     """
@@ -108,7 +108,7 @@ def of_entry(
     return replace(row, extra=options.extra)
 
 
-def of_celery(given: Any) -> tuple[ScheduleValue, str]:
+def of_celery(given: object) -> tuple[ScheduleValue, str]:
     """The schedule, not saved, of one of Celery's, and a note. Raises `ValidationError`."""
     schedule, model, kind = celery_entries.kind_of(given)
     own = {schedules.crontab, schedules.schedule, schedules.solar, TzAwareCrontab, clocked}

@@ -24,13 +24,13 @@ def entries(app: Any) -> tuple[str, Mapping[str, Any]]:
     return "CELERY_BEAT_SCHEDULE of the settings", getattr(settings, "CELERY_BEAT_SCHEDULE", None) or {}
 
 
-def rows(declared: Mapping[str, Any]) -> Iterator[Row | Refused]:
+def rows(declared: Mapping[str, object]) -> Iterator[Row | Refused]:
     """One for each entry."""
     for name, entry in declared.items():
         yield read_row(str(name), lambda name=name, entry=entry: _row(str(name), entry))  # type: ignore[misc]
 
 
-def _row(name: str, entry: Any) -> Row:
+def _row(name: str, entry: object) -> Row:
     if not isinstance(entry, Mapping):
         raise ValidationError(f"{entry!r}: an entry is a dict")
     return of_entry(name, entry, *of_celery(entry.get("schedule")), relative_note(None, entry.get("relative")))

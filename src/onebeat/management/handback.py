@@ -90,7 +90,7 @@ def _recorded(database: str, found: dict[str, Any], *, keep: bool) -> list[dict[
 
     facts = Fact.objects.using(database)
     row = facts.filter(name=_RECORD).first()
-    record: list[dict[str, Any]] = json.loads(row.value) if row else []
+    record: list[dict[str, object]] = json.loads(row.value) if row else []
     new = [{**one, "at": database_clock.now(database).isoformat()} for one in found["wrong"] if one["disabled"]]
     if keep and new:
         more = [{key: one[key] for key in ("id", "name", "why", "at")} for one in new]

@@ -20,7 +20,7 @@ def with_its_one_task(collector: Collector, field: Any, sub_objs: Any, using: st
     Common code deletes the schedule in order to delete the task; nobody who deletes a shared schedule means three
     tasks. Raises `ProtectedError` naming the tasks.
     """
-    users: dict[Any, list[models.Model]] = defaultdict(list)
+    users: dict[object, list[models.Model]] = defaultdict(list)
     for task in sub_objs:
         users[getattr(task, field.attname)].append(task)
     shared = [task for tasks in users.values() if len(tasks) > 1 for task in tasks]

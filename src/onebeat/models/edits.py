@@ -6,7 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.core.exceptions import NON_FIELD_ERRORS, FieldDoesNotExist, ValidationError
 from django.db import models
@@ -42,9 +42,9 @@ def plain(rows: models.QuerySet[M]) -> models.QuerySet[M]:
     return models.QuerySet(rows.model, rows.query.chain(), rows.db)
 
 
-def clean_values(model: type[models.Model], values: dict[str, Any]) -> None:
+def clean_values(model: type[models.Model], values: dict[str, object]) -> None:
     """Validate the plain values of an `update()` on their fields. Raises `ValidationError`."""
-    errors: dict[str, Any] = {}
+    errors: dict[str, object] = {}
     for name, value in values.items():
         try:
             field = model._meta.get_field(name)

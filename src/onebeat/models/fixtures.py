@@ -30,13 +30,13 @@ class Run:
     def __init__(self, using: str) -> None:
         self.using = using
         #: The key that each schedule of the file has here.
-        self.keys: dict[Key, Any] = {}
+        self.keys: dict[Key, object] = {}
         #: The rows that came before the schedule that they point at.
         self.early: defaultdict[Key, list[Pointer]] = defaultdict(list)
 
     def __call__(self) -> None: ...
 
-    def met(self, schedule: Key, here: Any) -> None:
+    def met(self, schedule: Key, here: object) -> None:
         """This schedule has the key `here`."""
         self.keys[schedule] = here
         for model, pk, name in self.early.pop(schedule, ()):

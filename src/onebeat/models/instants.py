@@ -38,7 +38,7 @@ class UTCDateTimeField(InstantField):
     def get_internal_type(self) -> str:
         return "UTCDateTimeField"
 
-    def to_python(self, value: Any) -> datetime | None:
+    def to_python(self, value: object) -> datetime | None:
         if isinstance(value, str):
             value = parse_datetime(value)
         if value is None:
@@ -47,14 +47,14 @@ class UTCDateTimeField(InstantField):
             raise ValidationError("An instant with a time zone is needed, such as 2026-03-28T09:00:00Z.")
         return value.astimezone(UTC)
 
-    def get_prep_value(self, value: Any) -> Any:
+    def get_prep_value(self, value: object) -> object:
         return self.to_python(super().get_prep_value(value))
 
     def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
         instant = value if prepared else self.get_prep_value(value)
         return utc_columns.to_columns(connection.alias, [instant])[0]
 
-    def from_db_value(self, value: Any, expression: Any, connection: Any) -> datetime | None:
+    def from_db_value(self, value: object, expression: object, connection: object) -> datetime | None:
         return utc_columns.from_column(value)
 
     def value_to_string(self, obj: models.Model) -> str:

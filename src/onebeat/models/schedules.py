@@ -100,7 +100,7 @@ class IntervalSchedule(ScheduleValue):
         return str(self.period)[:-1]
 
     @classmethod
-    def from_schedule(cls, schedule: Any, period: str = SECONDS) -> IntervalSchedule:
+    def from_schedule(cls, schedule: object, period: str = SECONDS) -> IntervalSchedule:
         """The row for a Celery schedule, made if need be, counted in `period` or, where that would lose a part, in
         microseconds. Raises `ValidationError` if neither can hold it."""
         return cls.objects.get_or_create(**cls.value_of(schedule, period))[0]
@@ -216,7 +216,7 @@ class CrontabSchedule(ScheduleValue):
         return str(self.timezone).replace("_", " ")
 
     @classmethod
-    def from_schedule(cls, schedule: Any) -> CrontabSchedule:
+    def from_schedule(cls, schedule: object) -> CrontabSchedule:
         """The row for a Celery crontab, made if need be."""
         return cls.objects.get_or_create(**cls.value_of(schedule))[0]
 
@@ -270,7 +270,7 @@ class SolarSchedule(ScheduleValue):
         unique_together = ("event", "latitude", "longitude")
 
     @classmethod
-    def from_schedule(cls, schedule: Any) -> SolarSchedule:
+    def from_schedule(cls, schedule: object) -> SolarSchedule:
         """The row for a Celery solar schedule, made if need be."""
         return cls.objects.get_or_create(**cls.value_of(schedule))[0]
 
@@ -311,7 +311,7 @@ class ClockedSchedule(ScheduleValue):
         return rule_of(self.KIND, [self.clocked_time and to_utc(self.clocked_time)], anchor)
 
     @classmethod
-    def from_schedule(cls, schedule: Any) -> ClockedSchedule:
+    def from_schedule(cls, schedule: object) -> ClockedSchedule:
         """The row for an instant, made if need be: a datetime, or anything with a `clocked_time`."""
         return cls.objects.get_or_create(**cls.value_of(schedule))[0]
 

@@ -31,7 +31,7 @@ class TaskRow(Protocol):
     """What the rules ask of a task's object. A protocol, since the model itself asks the rules."""
 
     @property
-    def pk(self) -> Any: ...
+    def pk(self) -> object: ...
     @property
     def headers(self) -> str: ...
     @property
@@ -95,7 +95,7 @@ def check_task(task: TaskRow, touched: Collection[str] | None = None) -> None:
     def asked(*names: str) -> bool:
         return touched is None or any(name in touched or f"{name}_id" in touched for name in names)
 
-    errors: dict[str, Any] = {}
+    errors: dict[str, object] = {}
     for name in JSON_FIELDS:
         if asked(name) and not hasattr(getattr(task, name), "resolve_expression"):
             try:
@@ -140,7 +140,7 @@ def chosen(task: TaskRow, name: str) -> bool:
     return getattr(task, f"{name}_id") is not None or task._state.fields_cache.get(name) is not None
 
 
-def broken_by_update(values: dict[str, Any]) -> list[tuple[Q, dict[str, str]]]:
+def broken_by_update(values: dict[str, object]) -> list[tuple[Q, dict[str, str]]]:
     """The rows that `update(**values)` would leave without exactly one schedule, clocked and not one-off, or with two
     ends: conditions on the rows as they are now, each with the errors to raise if a row meets it.
     """
@@ -166,7 +166,7 @@ def broken_by_update(values: dict[str, Any]) -> list[tuple[Q, dict[str, str]]]:
     return found
 
 
-def _given(values: dict[str, Any], name: str) -> Any:
+def _given(values: dict[str, object], name: str) -> object:
     return values.get(name, values.get(f"{name}_id"))
 
 

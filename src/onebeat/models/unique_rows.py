@@ -31,7 +31,7 @@ _PORTION = 200
 Key = tuple[Any, ...]
 
 
-def find(using: str, instance: models.Model, value: Sequence[str]) -> Any:
+def find(using: str, instance: models.Model, value: Sequence[str]) -> object:
     """The primary key of the row that holds the instance's value in the columns `value`; None if there is none to be
     seen.
 
@@ -41,7 +41,7 @@ def find(using: str, instance: models.Model, value: Sequence[str]) -> Any:
     return rows.order_by("pk").values_list("pk", flat=True).first()
 
 
-def look(using: str, instance: models.Model, value: Sequence[str]) -> Any:
+def look(using: str, instance: models.Model, value: Sequence[str]) -> object:
     """As `find`; None as well where looking may not come before the write that follows."""
     return (
         transactions.retrying(using, lambda: find(using, instance, value))
@@ -60,14 +60,14 @@ def insert_or_adopt(using: str, instance: models.Model, value: Sequence[str]) ->
     return created
 
 
-def adopt(using: str, instance: models.Model, key: Any) -> None:
+def adopt(using: str, instance: models.Model, key: object) -> None:
     """Make an instance stand for the row with this primary key."""
     instance.pk = key
     instance._state.adding = False
     instance._state.db = using
 
 
-def _insert_or_find(using: str, instance: models.Model, value: Sequence[str]) -> tuple[Any, bool]:
+def _insert_or_find(using: str, instance: models.Model, value: Sequence[str]) -> tuple[object, bool]:
     meta = instance._meta
     pk: Any = meta.pk
     columns, row = _row(using, instance)
@@ -85,7 +85,7 @@ def _columns(instance: models.Model, names: Sequence[str]) -> list[str]:
     return [field.column for field in fields]
 
 
-def _row(using: str, instance: models.Model) -> tuple[list[str], list[Any]]:
+def _row(using: str, instance: models.Model) -> tuple[list[str], list[object]]:
     """Columns and values to insert; brings the instance's values to canonical form."""
     link = connections[using]
     fields: list[Any] = [field for field in instance._meta.local_concrete_fields if not field.primary_key]
@@ -106,7 +106,7 @@ def insert_or_adopt_many(using: str, instances: Iterable[models.Model], value: S
             adopt(using, instance, found[key])
 
 
-def _insert_or_find_many(using: str, ones: Mapping[Key, models.Model], value: Sequence[str]) -> dict[Key, Any]:
+def _insert_or_find_many(using: str, ones: Mapping[Key, models.Model], value: Sequence[str]) -> dict[Key, object]:
     # What is there already needs no write, and a row that is not written is not locked.
     found = _seen(using, list(ones.values()), value) if transactions.may_read_first(using) else {}
     absent = {key: one for key, one in ones.items() if key not in found}
@@ -124,9 +124,9 @@ def _insert_or_find_many(using: str, ones: Mapping[Key, models.Model], value: Se
     return found
 
 
-def _seen(using: str, instances: Sequence[models.Model], value: Sequence[str]) -> dict[Key, Any]:
+def _seen(using: str, instances: Sequence[models.Model], value: Sequence[str]) -> dict[Key, object]:
     """The primary keys of the rows that hold these values, of those that are to be seen."""
-    keys: dict[Key, Any] = {}
+    keys: dict[Key, object] = {}
     for start in range(0, len(instances), _PORTION):
         part = instances[start : start + _PORTION]
         matches = reduce(or_, (models.Q(**{name: getattr(one, name) for name in value}) for one in part))
@@ -142,7 +142,7 @@ def _key(using: str, instance: models.Model, value: Sequence[str]) -> Key:
     return tuple(_utc(field.get_db_prep_save(field.pre_save(instance, False), link)) for field in fields)
 
 
-def _utc(value: Any) -> Any:
+def _utc(value: object) -> object:
     if not isinstance(value, datetime):
         return value
     if timezone.is_naive(value):

@@ -38,9 +38,9 @@ class Dashboard:
     waiting: int
     overdue: list[dict[str, Any]]
     overdue_count: int
-    quarantined: list[dict[str, Any]]
+    quarantined: list[dict[str, object]]
     quarantined_count: int
-    unknown: list[dict[str, Any]]
+    unknown: list[dict[str, object]]
 
     @property
     def at_work(self) -> int:
@@ -85,7 +85,7 @@ def _state(beat: Beat, now: datetime) -> str:
     return "able" if beat.able_since is not None else beat.unable_reason or "starting"
 
 
-def _unknown(using: str, known: Collection[str]) -> list[dict[str, Any]]:
+def _unknown(using: str, known: Collection[str]) -> list[dict[str, object]]:
     """The names of enabled tasks that are not registered, with how many tasks bear each."""
     rows = PeriodicTask._base_manager.using(using).filter(enabled=True).order_by().values("task")
     found: list[dict[str, Any]] = [dict(row) for row in rows.annotate(tasks=Count("pk")) if row["task"] not in known]

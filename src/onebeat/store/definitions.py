@@ -33,7 +33,7 @@ _TASK: tuple[str, ...] = (
     *("interval__every", "interval__period", "clocked__clocked_time"),
     *("solar__event", "solar__latitude", "solar__longitude"),
 )
-_CRON: tuple[Any, ...] = (
+_CRON: tuple[object, ...] = (
     *("crontab__minute", "crontab__hour", "crontab__day_of_month"),
     *("crontab__month_of_year", "crontab__day_of_week"),
     ExpressionWrapper(F("crontab__timezone"), CharField()),  # the name as it is written, which the sweep compares
@@ -147,7 +147,7 @@ class Definition:
             return f"{self.event} {round(self.latitude * 1_000_000)} {round(self.longitude * 1_000_000)}"
         return ""
 
-    def copied(self) -> tuple[Any, ...]:
+    def copied(self) -> tuple[object, ...]:
         """The values of `COPIED`."""
         return _copied(self)
 
@@ -191,7 +191,7 @@ class Definition:
         except InvalidSchedule as error:
             raise Unschedulable(str(error) if error.field == kinds[0] else f"{kinds[0]}: {error}") from error
 
-    def _value(self, kind: str) -> tuple[Any, ...]:
+    def _value(self, kind: str) -> tuple[object, ...]:
         """The columns of the task's schedule. Raises `Unschedulable` for a clocked one that holds no time."""
         match kind:
             case "interval":
@@ -230,7 +230,7 @@ class Definition:
         return self.recurrence(anchor)
 
 
-_copied: Callable[[Definition], tuple[Any, ...]] = attrgetter(*COPIED)
+_copied: Callable[[Definition], tuple[object, ...]] = attrgetter(*COPIED)
 
 
 def _decoded(name: str, text: str, kind: type) -> Any:

@@ -141,7 +141,7 @@ def _by_key(rows: Iterable[Sequence[Any]]) -> dict[tuple[int, datetime], int]:
     return {(uid, utc(due_at)): pk for pk, uid, due_at in rows}
 
 
-def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: Any) -> int:
+def _revive(using: str, keys: Collection[tuple[int, datetime]], **values: object) -> int:
     """Claim times that were skipped because of a change which has been taken back since. Returns how many there
     were.
     """

@@ -78,7 +78,7 @@ def flush(using: str, runs: Mapping[int, Runs], reader: Reader | None = None) ->
     return free | (set(runs) - there)
 
 
-def _sum(count: Any, runs: Runs) -> int:
+def _sum(count: object, runs: Runs) -> int:
     """SQLite's column may hold anything."""
     return min(_MANY, (count if isinstance(count, int) else 0) + runs.count)
 

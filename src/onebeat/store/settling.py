@@ -69,7 +69,7 @@ def postpone(using: str, token: int, pk: int, until: datetime, failure: str = ""
     """Give an occurrence back, to be claimed again from `until` on. `failure`: it failed by itself, and why; then that
     is counted, and kept for whoever asks. A run that somebody asked for keeps who did.
     """
-    changes: dict[str, Any] = {"lease_until": until, "claims": F("claims") - 1}
+    changes: dict[str, object] = {"lease_until": until, "claims": F("claims") - 1}
     if failure:
         told = Value(storable(f"publishing failed: {failure}", _LONGEST), output_field=models.TextField())
         changes["detail"] = Case(When(run=0, then=told), default=F("detail"))

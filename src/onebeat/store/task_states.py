@@ -148,7 +148,7 @@ def disable(using: str, tasks: Collection[int]) -> None:
     rows.update(enabled=False, version=F("version") + 1)
 
 
-def _values(using: str, state: State) -> list[Any]:
+def _values(using: str, state: State) -> list[object]:
     """The state's own values and its copies, as the database takes them: people's columns know local times."""
     link = connections[using]
     copied = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
-from typing import Any
 
 from django.db import router
 from django.db.models import Min
@@ -51,7 +50,7 @@ class Sent:
     #: Options of the message: queue, priority, headers and so on.
     options: dict[str, object] = field(repr=False, default_factory=dict)
 
-    def execute(self) -> Any:
+    def execute(self) -> object:
         """Run the Celery task with these arguments, here and now, as a worker would. Returns what it returns."""
         from onebeat.dispatch.celery.app import task
 

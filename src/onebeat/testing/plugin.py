@@ -9,7 +9,7 @@ import pytest
 
 
 @pytest.fixture
-def onebeat(db: None) -> Iterator[Any]:
+def onebeat(db: None) -> Iterator[object]:
     """An `onebeat.testing.Onebeat`: the clock stands, a scheduler is at work on the test's database."""
     from onebeat.testing.kit import Onebeat
 
@@ -22,7 +22,7 @@ def onebeat(db: None) -> Iterator[Any]:
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any, Any]:
     """Put the timeline under a test that fails."""
     report = yield
-    kit: Any = getattr(item, "funcargs", {}).get("onebeat")
+    kit: object = getattr(item, "funcargs", {}).get("onebeat")
     if call.when == "call" and report.failed and hasattr(kit, "timeline"):
         try:
             text = kit.timeline()

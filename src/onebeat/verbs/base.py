@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final, TypeVar
+from typing import Final, TypeVar
 
 from django.db import DatabaseError, connections, router, transaction
 
@@ -94,7 +94,7 @@ def instant(name: str, value: datetime | timedelta, now: datetime) -> datetime:
     return value.astimezone(now.tzinfo)
 
 
-def who_is(by: Any) -> str:
+def who_is(by: object) -> str:
     """A user's name, or the text that was given."""
     if by is None:
         return ""

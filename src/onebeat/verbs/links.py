@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from django.db import models, router
 from django.db.models import signals
@@ -50,13 +50,13 @@ def _connect(model: type[models.Model]) -> None:
     signals.post_delete.connect(_deleted, sender=model, dispatch_uid=f"onebeat linked {model._meta.label_lower}")
 
 
-def _prepared(sender: type[models.Model], **kwargs: Any) -> None:
+def _prepared(sender: type[models.Model], **kwargs: object) -> None:
     # A proxy is a sender of its own.
     if sender._meta.proxy and _label(sender) in _watched:
         _connect(sender)
 
 
-def _deleted(sender: type[models.Model], instance: models.Model, **kwargs: Any) -> None:
+def _deleted(sender: type[models.Model], instance: models.Model, **kwargs: object) -> None:
     from onebeat.models import PeriodicTask, TaskOptions
 
     using = router.db_for_write(PeriodicTask)

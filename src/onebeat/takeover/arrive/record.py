@@ -53,7 +53,7 @@ def crontabs_are_read(using: str, registry: Apps) -> None:
     _facts(using, registry).filter(name=_TO_READ).delete()
 
 
-def recorded(using: str) -> dict[str, Any]:
+def recorded(using: str) -> dict[str, object]:
     """What was merged when this database was taken over, by kind; {} if nothing was, or it is not migrated yet."""
     if not schema.has_table(using, "onebeat_fact"):
         return {}

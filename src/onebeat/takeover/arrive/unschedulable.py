@@ -20,12 +20,12 @@ _KINDS = {"interval": ("every", "period"), "solar": ("event", "latitude", "longi
 _NAMED = 20
 
 
-def values(using: str, registry: Apps) -> list[dict[str, Any]]:
+def values(using: str, registry: Apps) -> list[dict[str, object]]:
     """Each value with the reason and the enabled tasks on it, some of each kind.
 
     `registry` has the models as the tables are.
     """
-    found: list[dict[str, Any]] = []
+    found: list[dict[str, object]] = []
     for kind, columns in _KINDS.items():
         try:
             table = registry.get_model(_LABEL, f"{kind}schedule")._meta.db_table
@@ -40,7 +40,7 @@ def values(using: str, registry: Apps) -> list[dict[str, Any]]:
     return found
 
 
-def _wrong(kind: str, value: tuple[Any, ...]) -> str:
+def _wrong(kind: str, value: tuple[object, ...]) -> str:
     """Why no rule can be made of these columns; empty where one can be."""
     if kind == "interval":
         value = (value[0], str(value[1]).strip().lower())
@@ -51,11 +51,11 @@ def _wrong(kind: str, value: tuple[Any, ...]) -> str:
     return ""
 
 
-def _values(using: str, table: str, columns: tuple[str, ...]) -> list[tuple[Any, ...]]:
+def _values(using: str, table: str, columns: tuple[str, ...]) -> list[tuple[object, ...]]:
     return _rows(using, f"SELECT DISTINCT {expressions.quoted(using, *columns)} FROM {table}")
 
 
-def _tasks(using: str, kind: str, table: str, columns: tuple[str, ...], value: tuple[Any, ...]) -> list[str]:
+def _tasks(using: str, kind: str, table: str, columns: tuple[str, ...], value: tuple[object, ...]) -> list[str]:
     same = " AND ".join(f"s.{expressions.quoted(using, name)} = %s" for name in columns)
     sql = (
         f"SELECT t.name FROM {_TASKS} t JOIN {table} s ON s.id = t.{kind}_id "

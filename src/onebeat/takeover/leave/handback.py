@@ -45,7 +45,7 @@ class Task:
     id: int
     name: str
     enabled: bool
-    columns: dict[str, Any] = field(default_factory=dict)
+    columns: dict[str, object] = field(default_factory=dict)
     differences: list[Difference] = field(default_factory=list)
     #: Occurrences that a lost scheduler had claimed and nobody knows to be sent.
     unsent: int = 0
@@ -177,7 +177,7 @@ class _History:
 
 def _columns(
     one: Definition, after: State, history: _History, changed: datetime, now: datetime, unsent: bool
-) -> dict[str, Any]:
+) -> dict[str, object]:
     """The columns of a task's row that are not as its beat must find them."""
     last, count, enabled = history.ran(), history.counted(), one.enabled
     due = after.due_at
@@ -188,7 +188,7 @@ def _columns(
             count = 0  # a one-off that ran before and is to run again: its beat would disable it unrun
     if enabled and due is not None and due > now and one.clocked is None and not unsent:
         last = _decided(one, one.recurrence(after.anchor), due, last, changed, now)
-    columns: dict[str, Any] = {}
+    columns: dict[str, object] = {}
     if enabled != one.enabled:
         columns["enabled"] = enabled
     if count != one.total_run_count:

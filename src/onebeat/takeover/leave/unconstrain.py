@@ -49,7 +49,7 @@ def drop(using: str) -> list[str]:
     return kinds
 
 
-def restore(using: str, plan: Any = None, **kwargs: Any) -> None:
+def restore(using: str, plan: object = None, **kwargs: object) -> None:
     """Receiver of `post_migrate`: merge and constrain again where a recorded migration's constraint is gone."""
     if plan is None:  # `flush` sends this signal too
         return
