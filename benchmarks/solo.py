@@ -54,6 +54,7 @@ def work(app: Any, count: int) -> float:
         if len(begun) == count:
             state.should_stop = 0
 
+    app.conf.worker_redirect_stdouts = False  # the answer is no line of a log
     app.Worker(pool="solo", loglevel="WARNING", without_mingle=True, without_gossip=True, quiet=True).start()
     return begun[-1] - begun[0]
 
