@@ -35,7 +35,7 @@ help:
 	@echo 'make soak         200 tasks every second under random kills, for MINUTES=60'
 	@echo 'make test-matrix  the tests on other versions; MATRIX="5.2:5.5 6.1:5.7" chooses Django:Celery'
 	@echo 'make test-releases  there and back with every release of django-celery-beat on every database'
-	@echo 'make test-clients   add-ons of django-celery-beat from PyPI, switched to onebeat and back'
+	@echo 'make test-clients   packages around django-celery-beat, switched to onebeat and back; CLIENTS="unfold drf" for some'
 	@echo 'make test-upstream  the unit tests of django-celery-beat itself, with onebeat in its place'
 	@echo 'make lock         write requirements/*.txt again; LOCK_ARGS=--upgrade for newer versions'
 	@echo 'make clean        remove what these made'
@@ -110,7 +110,7 @@ test-releases: .venv/installed
 	@ONEBEAT_TEST_RELEASES=all $(BIN)/python -m tests.services $(BIN)/python -m pytest tests/takeover/releases $(PYTEST_ARGS)
 
 test-clients: .venv/installed
-	@ONEBEAT_TEST_ALL=1 $(BIN)/python -m tests.services $(BIN)/python -m pytest tests/test_switch_clients.py $(PYTEST_ARGS)
+	@$(BIN)/python -m tests.services $(BIN)/python -m tests.clients $(CLIENTS)
 
 test-upstream: .venv/installed
 	@$(BIN)/python -m tests.services $(BIN)/python -m tests.upstream

@@ -5,6 +5,7 @@ The record beside this file was made with the real one; see record_schema.py.
 
 from __future__ import annotations
 
+import copy
 import json
 import subprocess
 import sys
@@ -101,3 +102,14 @@ def test_migrations_see_plain_columns() -> None:
             {"null": True, "blank": True, "on_delete": models.CASCADE, "to": "django_celery_beat.intervalschedule"},
         ),
     ]
+
+
+def test_a_copy_of_a_field_tells_of_itself() -> None:
+    # django-simple-history makes its tables of copies, while models are being loaded.
+    for model in (PeriodicTask, CrontabSchedule):
+        for field in model._meta.local_fields:
+            twin = copy.copy(field)
+            twin._unique, twin.null = False, True
+            *_, said = twin.deconstruct()
+            assert said.get("null") and "unique" not in said, field
+            assert (type(twin), twin.__class__) == (type(field), field.__class__)

@@ -10,11 +10,11 @@ not for what they mean.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, tzinfo
 from decimal import ROUND_HALF_EVEN, Decimal
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 from zoneinfo import ZoneInfo, available_timezones
 
 from django import forms
@@ -39,24 +39,36 @@ Deconstructed = tuple[str, str, Sequence[Any], dict[str, Any]]
 UNSEEN = ("help_text", "verbose_name", "choices", "validators")
 
 
+class Quiet:
+    """Mixed into a field: migrations see it without what the database never sees."""
+
+    def __copy__(self) -> Self:
+        """A field of its own and of the same class, which Django would take from what the field says of its class."""
+        copied: Self = super().__copy__()  # type: ignore[misc]
+        copied.__class__ = type(self)
+        return copied
+
+    def deconstruct(self) -> Deconstructed:
+        """As Django has it, quietly."""
+        name, path, args, kwargs = super().deconstruct()  # type: ignore[misc]
+        kwargs = {key: value for key, value in kwargs.items() if key not in UNSEEN}
+        if "on_delete" in kwargs and kwargs["on_delete"].__module__ != models.CASCADE.__module__:  # ours
+            kwargs["on_delete"] = models.CASCADE
+        return name, path, args, kwargs
+
+
+@lru_cache
+def _quiet(kind: type) -> type:
+    # Libraries that make objects look a field up by exactly the class that it says it has.
+    return type(kind.__name__, (Quiet, kind), {"__class__": property(lambda field: kind)})
+
+
 def quiet(model: type[M]) -> type[M]:
-    """A class decorator: migrations see the model's fields without what the database never sees.
-
-    The fields stay of Django's own classes, since libraries that make objects look a field up by exactly that.
-    """
+    """A class decorator: makes every field of the model `Quiet`."""
     for field in model._meta.local_fields:
-        if field.auto_created:
-            continue
-        field.deconstruct = partial(_deconstructed, field.deconstruct)  # type: ignore[method-assign]
+        if not field.auto_created and not issubclass(type(field), Quiet):
+            field.__class__ = _quiet(type(field))  # type: ignore[arg-type]
     return model
-
-
-def _deconstructed(full: Callable[[], Deconstructed]) -> Deconstructed:
-    name, path, args, kwargs = full()
-    kwargs = {key: value for key, value in kwargs.items() if key not in UNSEEN}
-    if "on_delete" in kwargs and kwargs["on_delete"].__module__ != models.CASCADE.__module__:  # ours
-        kwargs["on_delete"] = models.CASCADE
-    return name, path, args, kwargs
 
 
 if TYPE_CHECKING:
@@ -73,7 +85,7 @@ else:
     ClockTime, ZoneName = models.DateTimeField, models.Field
 
 
-class Canonical:
+class Canonical(Quiet):
     """Mixed into a field: what `to_python` makes of a value is stored, looked up and left on the instance.
 
     To those who ask for its class it is Django's own of the same column, which it can stand in for everywhere:
