@@ -23,8 +23,6 @@ HEAD = ("client", "version", "both installed", "ours alone", "what is done")
 
 def one(recipe: recipes.Recipe) -> tuple[list[str], str, bool]:
     """Run one. Returns its row of the table, what is to be said about it, and whether it went well."""
-    if recipe.not_run:
-        return recipe.row, "", True
     with tempfile.TemporaryDirectory(prefix=f"onebeat-{recipe.name}-") as folder:
         try:
             result = story.tell(recipe, Path(folder))

@@ -46,7 +46,7 @@ class Recipe:
     path: str = "{folder}"
     #: The folder in which its commands are run, in the project's.
     cwd: str = "."
-    #: "sqlite", or "postgresql", whose settings are then in the environment (tests.clients.project).
+    #: "sqlite", or "postgresql" or "mariadb", whose settings are then in the environment (tests.clients.project).
     database: str = "sqlite"
     #: The switch: what comes to the top of the settings, or in the place of the line of INSTALLED_APPS.
     top: str = ""
@@ -64,8 +64,8 @@ class Recipe:
     name_of: Callable[[dict[str, Any]], str | None] = name_of
     #: A command that runs the client's own tests, in the folder of its unpacked source distribution.
     own_tests: str = ""
-    #: Why it cannot be run, if so: it stands in the table in the place of an answer.
-    not_run: str = ""
+    #: How far it came, where it was not seen to the end yet: it stands in the docs in the place of an answer.
+    not_seen: str = ""
     #: Needs under about 15 seconds once it is installed, so it runs in CI.
     quick: bool = False
 
@@ -76,7 +76,7 @@ class Recipe:
     @property
     def row(self) -> list[str]:
         """Its row of the table in the docs."""
-        answer = f"not run: {self.not_run}" if self.not_run else "yes"
+        answer = f"not seen yet: {self.not_seen}" if self.not_seen else "yes"
         return [self.client, self.version, answer, answer, self.did]
 
     @property

@@ -40,16 +40,14 @@ UNSEEN = ("help_text", "verbose_name", "choices", "validators")
 
 
 class Quiet:
-    """Mixed into a field: migrations see it without what the database never sees."""
+    """Mixed into a field: migrations see it without what the database never sees. A copy is of the same class."""
 
     def __copy__(self) -> Self:
-        """A field of its own and of the same class, which Django would take from what the field says of its class."""
         copied: Self = super().__copy__()  # type: ignore[misc]
-        copied.__class__ = type(self)
+        copied.__class__ = type(self)  # Django asks the field for its class
         return copied
 
     def deconstruct(self) -> Deconstructed:
-        """As Django has it, quietly."""
         name, path, args, kwargs = super().deconstruct()  # type: ignore[misc]
         kwargs = {key: value for key, value in kwargs.items() if key not in UNSEEN}
         if "on_delete" in kwargs and kwargs["on_delete"].__module__ != models.CASCADE.__module__:  # ours
@@ -59,7 +57,6 @@ class Quiet:
 
 @lru_cache
 def _quiet(kind: type) -> type:
-    # Libraries that make objects look a field up by exactly the class that it says it has.
     return type(kind.__name__, (Quiet, kind), {"__class__": property(lambda field: kind)})
 
 
@@ -92,10 +89,7 @@ class Canonical(Quiet):
     migrations name that one, and libraries that make objects or serializers find it in their tables.
     """
 
-    @property  # type: ignore[misc]
-    def __class__(self: Any) -> type:
-        kind: type = getattr(models, self.get_internal_type())
-        return kind
+    __class__ = property(lambda field: getattr(models, field.get_internal_type()))
 
     def pre_save(self: Any, model_instance: models.Model, add: bool) -> Any:
         """The value to store, which the instance then has too. Raises ValidationError as `to_python` does."""

@@ -7,6 +7,9 @@ from typing import Any
 PACKAGES = ("allianceauth==5.5.0", "requests-mock", "django-webtest", "celery[redis]")
 DID = "a new site; its scheduler with its declared schedule and offsets; admin; its own tests"
 SECTION = "Alliance Auth"
+#: Its migrations do not run on SQLite.
+DATABASE = "mariadb"
+NOT_SEEN = "the run on MariaDB was not finished"
 START = "sh -c 'allianceauth start made && rm made/made/__init__.py made/made/settings/local.py'"
 CWD = "made"
 BEAT = "celery -A made beat"

@@ -25,13 +25,19 @@ from django.urls import path
 from django_celery_beat import models
 from drf_spectacular.views import SpectacularAPIView
 from rest_framework import routers, serializers, viewsets
+from timezone_field.rest_framework import TimeZoneSerializerField
+
+# As django-celery-beat needs it: without it a crontab's zone is no JSON.
+ZONE = {"timezone": TimeZoneSerializerField(use_pytz=False, required=False)}
 
 router = routers.DefaultRouter()
 for kind in (
     models.IntervalSchedule, models.CrontabSchedule, models.SolarSchedule, models.ClockedSchedule, models.PeriodicTask
 ):
     meta = type("Meta", (), dict(model=kind, fields="__all__"))
-    serializer = type(kind.__name__ + "Serializer", (serializers.ModelSerializer,), dict(Meta=meta))
+    serializer = type(kind.__name__ + "Serializer", (serializers.ModelSerializer,), dict(
+        Meta=meta, **(ZONE if kind is models.CrontabSchedule else {})
+    ))
     view = type(kind.__name__ + "View", (viewsets.ModelViewSet,), dict(
         queryset=kind.objects.order_by("pk"), serializer_class=serializer
     ))
@@ -40,7 +46,7 @@ urlpatterns = [*router.urls, path("schema/", SpectacularAPIView.as_view())]
 """,
     ),
 )
-QUICK = True
+NOT_SEEN = "the run was not finished"
 KINDS = ("intervalschedule", "crontabschedule", "solarschedule", "clockedschedule", "periodictask")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 PACKAGES = ("nautobot==3.2.7",)
 DID = "its scheduler, in classic mode, sends scheduled jobs; one is switched off, one added; admin and pages of jobs"
 SECTION = "Nautobot"
+NOT_SEEN = "its migrations were not finished in the time there was"
 DATABASE = "postgresql"
 MANAGE = "nautobot-server"
 MIGRATE = "nautobot-server migrate --verbosity=0"

@@ -6,6 +6,7 @@ from typing import Any
 
 PACKAGES = ("wagtail-celery-beat==1.0.4", "wagtail")
 DID = "in Wagtail's admin: lists, forms of tasks and schedules; its action switches a task off, its form adds one"
+NOT_SEEN = "the run was not finished"
 APPS = """
     "wagtail_celery_beat",
     "wagtail.contrib.forms",
