@@ -172,3 +172,22 @@ def test_behind_an_old_snapshot(database: Scratch) -> None:
         assert found == [["OperationalError", "40001"]] * 3 + [False]
     else:
         assert found == [[False, False, True, True], [False, True, True, True], True, True]
+
+
+def in_statements_of_their_own(index: int) -> list[Any]:
+    """Ask for the same keys, each at an instant of one's own, where each statement's snapshot may be too old."""
+    from datetime import timedelta
+
+    import onebeat
+
+    return [onebeat.once(f"k{number}", at=timedelta(days=1), task="t").created for number in range(8)]
+
+
+def test_outside_a_transaction_no_error_reaches_the_caller_under_repeatable_read(database: Scratch) -> None:
+    if database.vendor == "sqlite":
+        pytest.skip("SQLite has one writer at a time")
+    outcomes = processes(8, with_isolation(database, "repeatable read"), in_statements_of_their_own)
+    assert [outcome.error for outcome in outcomes if outcome.error] == []
+    assert [sum(made) for made in zip(*(outcome.value for outcome in outcomes), strict=True)] == [1] * 8
+    rows = run_python(database.env, left)
+    assert rows == {**dict.fromkeys(("PeriodicTask", "TaskOptions", "TaskState"), 8), "unused": 0}

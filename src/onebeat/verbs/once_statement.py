@@ -133,11 +133,11 @@ def _text(shape: _Shape) -> tuple[str, tuple[Any, ...]]:
     }
     new = "(SELECT id FROM i)"
     if not shape.joins:  # with a value of the row, or PostgreSQL reads the text as a number before it runs anything
-        lost = "EXISTS (SELECT FROM i) AND NOT EXISTS (SELECT FROM p)"
+        lost = "p.id IS NULL AND EXISTS (SELECT FROM i)"
         new = f"CASE WHEN {lost} THEN ('{_TAKEN_BACK}' || %(name)s || w.n)::integer END"
-    answer = f"n, t, (SELECT id FROM h), (SELECT id FROM p), (SELECT clocked_id FROM p), {new}"
+    answer = f"n, t, (SELECT id FROM h), p.id, p.clocked_id, {new}"
     named = ", ".join(f"{name} AS ({part})" for name, part in parts.items())
-    return f"WITH {named} SELECT {answer} FROM w", fields
+    return f"WITH {named} SELECT {answer} FROM w LEFT JOIN p ON TRUE", fields
 
 
 def _task(shape: _Shape) -> tuple[dict[str, str], tuple[Any, ...]]:
