@@ -122,7 +122,6 @@ def test_what_has_only_to_be_seen_is_shown_without_a_verdict() -> None:
         ("lateness at 100 per second, p99", with_one("lateness: p99", 100, 6)),
         ("onebeat.once_many", with_one("onebeat.once_many", 10_000, 9_900)),
         ("onebeat.once from 32 processes, errors", with_one("onebeat.once, processes: errors", 32, 0, 0, 1)),
-        ("onebeat.once from 32 processes, p99", with_one("onebeat.once, processes: p99", 32, 101)),
         ("a solo worker, recorded", with_one("a solo worker", 5_000, 670, who="recorded")),
         ("a solo worker, guarded, async", with_one("a solo worker", 5_000, 310, who="guarded, async")),
         ("onebeat.once from 32 processes, p99", with_one("onebeat.once, processes: p99", 32, 61)),
