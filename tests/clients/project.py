@@ -119,6 +119,7 @@ class Project:
             **kept,
             **given,
             "CLIENT_DATABASE": json.dumps(kind.settings_dict(self.database)),
+            "CLIENT_REDIS": os.environ.get(services.variable("redis"), ""),
             "PATH": f"{self.python.parent}:{os.environ['PATH']}",
             "PYTHONPATH": os.pathsep.join(map(str, path)),
         }

@@ -46,7 +46,7 @@ class Recipe:
     path: str = "{folder}"
     #: The folder in which its commands are run, in the project's.
     cwd: str = "."
-    #: "sqlite", or "postgresql" or "mariadb", whose settings are then in the environment (tests.clients.project).
+    #: "sqlite", or "postgresql", whose settings are then in the environment (tests.clients.project).
     database: str = "sqlite"
     #: The switch: what comes to the top of the settings, or in the place of the line of INSTALLED_APPS.
     top: str = ""

@@ -7,9 +7,7 @@ from typing import Any
 PACKAGES = ("allianceauth==5.5.0", "requests-mock", "django-webtest", "celery[redis]")
 DID = "a new site; its scheduler with its declared schedule and offsets; admin; its own tests"
 SECTION = "Alliance Auth"
-#: Its migrations do not run on SQLite.
-DATABASE = "mariadb"
-NOT_SEEN = "the run on MariaDB was not finished"
+NOT_SEEN = "the run was not finished"
 START = "sh -c 'allianceauth start made && rm made/made/__init__.py made/made/settings/local.py'"
 CWD = "made"
 BEAT = "celery -A made beat"
@@ -32,7 +30,7 @@ SITE_URL = "https://example.com"
 ALLOWED_HOSTS = ["*"]
 CSRF_TRUSTED_ORIGINS = [SITE_URL]
 DATABASES["default"] = json.loads(os.environ["CLIENT_DATABASE"])
-CACHES = dict(default=dict(BACKEND="django.core.cache.backends.locmem.LocMemCache"))
+CACHES["default"]["LOCATION"] = os.environ["CLIENT_REDIS"]
 ESI_SSO_CALLBACK_URL = SITE_URL + "/sso/callback"
 ESI_SSO_CLIENT_ID = ESI_SSO_CLIENT_SECRET = "x"
 ESI_USER_CONTACT_EMAIL = "one@example.com"
