@@ -46,7 +46,7 @@ urlpatterns = [*router.urls, path("schema/", SpectacularAPIView.as_view())]
 """,
     ),
 )
-NOT_SEEN = "the run was not finished"
+NOT_SEEN = "posting the value of an existing schedule answers 400, where it should answer with its row"
 KINDS = ("intervalschedule", "crontabschedule", "solarschedule", "clockedschedule", "periodictask")
 
 
