@@ -16,6 +16,7 @@ import pytest
 from cronsim import CronSim
 
 from onebeat.core.recurrence import Cron
+from onebeat.store.attempts import Outcome
 from tests.celery.desk import LIMIT, desk
 from tests.processes import eventually, run_python
 from tests.scratch import Templates
@@ -129,6 +130,34 @@ def test_every_run_is_opened_and_closed(
         "failure_issue_threshold": 3,
         "owner": "team:shop",
     }
+
+
+def closed(outcome: Outcome, monkeypatch: pytest.MonkeyPatch, headers: dict[str, Any]) -> list[dict[str, Any]]:
+    from onebeat.contrib.sentry import closing
+
+    put: list[dict[str, Any]] = []
+
+    class Kept:
+        def put(self, check_in: dict[str, Any], trace: dict[str, Any]) -> None:
+            put.append({**check_in, "trace": trace})
+
+    monkeypatch.setattr(closing, "outbox", Kept)
+    closing.close(headers, outcome)
+    return put
+
+
+@pytest.mark.parametrize("outcome", Outcome)
+@pytest.mark.parametrize("nested", [False, True])
+def test_each_outcome_closes_it_once(outcome: Outcome, nested: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    own = {"sentry-monitor-slug": "one", "sentry-monitor-check-in-id": "ab", "sentry-trace": "1-2"}
+    put = closed(outcome, monkeypatch, {"headers": own} if nested else own)
+    if outcome in ("retry", "requeued"):
+        assert not put
+        return
+    wanted = "ok" if outcome in ("success", "ignored") else "error"
+    trace = {"sentry-trace": "1-2"}
+    assert put == [{"monitor_slug": "one", "check_in_id": "ab", "status": wanted, "trace": trace}]
+    assert not closed(outcome, monkeypatch, {"onebeat_task": 1})
 
 
 def outbox_of_many(dsn: str, count: int) -> None:

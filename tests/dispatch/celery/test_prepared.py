@@ -128,14 +128,6 @@ def test_arguments_that_the_task_does_not_take_are_refused_each_by_itself(post: 
     assert [type(one) for one in post.outcomes] == [Refused]
 
 
-def receiver(**kwargs: Any) -> None:
-    kwargs["headers"]["traced"] = "yes"
-
-
-def listened(post: Post, patch: pytest.MonkeyPatch) -> None:
-    signals.before_task_publish.connect(receiver)
-
-
 def patched(post: Post, patch: pytest.MonkeyPatch) -> None:
     before = Task.apply_async
 
@@ -163,15 +155,48 @@ def routed(post: Post, patch: pytest.MonkeyPatch) -> None:
     post.app.conf.task_routes = (route,)
 
 
-@pytest.mark.parametrize("changed", [listened, patched, patched_app, routed], ids=lambda one: one.__name__)
+def test_receivers_of_publish_signals_are_told_as_celery_tells_them(post: Post, filled: list[str]) -> None:
+    """Each message once, with what Celery would tell; what one writes is in its own message alone."""
+    seen: list[dict[str, Any]] = []
+
+    def before(**given: Any) -> None:
+        seen.append({"signal": "before", **given, "headers": dict(given["headers"])})
+        given["headers"]["traced"] = given["headers"]["id"]
+        given["headers"]["stamps"][given["headers"]["id"]] = "mine"
+        given["properties"]["priority"] = 7
+
+    def after(**given: Any) -> None:
+        seen.append({"signal": "after", **given})
+
+    signals.before_task_publish.connect(before)
+    signals.after_task_publish.connect(after)
+    messages = mixed()
+    try:
+        plain, seen_plain = post.send(messages, prepare=False), list(seen)
+        seen.clear()
+        prepared = post.send(messages)
+    finally:
+        signals.before_task_publish.disconnect(before)
+        signals.after_task_publish.disconnect(after)
+    assert len(filled) == len(messages)
+    assert prepared == plain
+    assert [one["headers"]["traced"] for one in prepared] == [one["headers"]["id"] for one in prepared]
+    assert [sorted(one) for one in seen] == [sorted(one) for one in seen_plain]
+    for one, other in zip(seen, seen_plain, strict=True):
+        # Entities are bound to a channel of their own connection.
+        for name in one.keys() - {"declare", "signal"}:
+            assert one[name] == other[name], name
+        assert [str(each.name) for each in one.get("declare") or ()] == [
+            str(each.name) for each in other.get("declare") or ()
+        ]
+
+
+@pytest.mark.parametrize("changed", [patched, patched_app, routed], ids=lambda one: one.__name__)
 def test_whoever_listens_or_patches_sees_each_message(
     post: Post, filled: list[str], monkeypatch: pytest.MonkeyPatch, changed: Callable[[Post, pytest.MonkeyPatch], None]
 ) -> None:
     changed(post, monkeypatch)
-    try:
-        sent = post.send([message(), message()])
-    finally:
-        signals.before_task_publish.disconnect(receiver)
+    sent = post.send([message(), message()])
     assert [one["headers"].get("traced") for one in sent] == ["yes", "yes"]
     assert not filled
 

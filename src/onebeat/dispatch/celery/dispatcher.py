@@ -86,6 +86,7 @@ class CeleryDispatcher:
             if self._connection.transport.driver_type == "amqp":
                 amqp_messages.guard(self._connection.default_channel)
             self._producer = self.app.amqp.Producer(self._connection, auto_declare=False)
+            _declare_once(self._producer)
             self._kinds = Kinds(self.app, self._producer)
             if Confirmed.possible(self._connection):
                 self._confirmed = Confirmed(self.app, self._connection)
@@ -107,7 +108,8 @@ class CeleryDispatcher:
 
     def _publish(self, messages: Sequence[Message], singly: bool) -> list[PublishResult]:
         # Where nobody can tell the difference a batch pays from a few messages on.
-        plain = self._usable(self._kinds) is None or any(self._overridden(message.task) for message in messages)
+        seen = self._way.listened or self._usable(self._kinds) is None
+        plain = seen or any(self._overridden(message.task) for message in messages)
         if singly or len(messages) < (self.plain_below if plain else min(self.plain_below, _FEW)):
             return self._each(messages)
         if self._confirmed is not None:
@@ -315,6 +317,22 @@ class CeleryDispatcher:
         }
         # Asked of the transport: the setting may be a list of addresses, or an alias such as `sentinel`.
         return {**own.get(self.app.connection_for_write().transport.driver_type, {}), **given}
+
+
+def _declare_once(producer: Any) -> None:
+    """Let a producer look at each entity once. kombu copies one for every message to see that it is declared."""
+    declare = producer.maybe_declare
+    known: dict[int, object] = {}
+
+    def maybe_declare(entity: Any, *args: Any, **options: Any) -> Any:
+        if known.get(id(entity)) is entity:
+            return False
+        done = declare(entity, *args, **options)
+        if getattr(entity, "can_cache_declaration", False):
+            known[id(entity)] = entity
+        return done
+
+    producer.maybe_declare = maybe_declare
 
 
 def _likeness(message: Message) -> Hashable | None:

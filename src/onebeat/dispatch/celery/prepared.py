@@ -4,14 +4,15 @@ Building a task message through Celery costs several times what publishing it co
 mostly differ in their id and arguments alone. So Celery builds the first message of a kind, by its own code and with
 all routing, and hands it to a recorder instead of a producer; the others are filled in from what was recorded.
 
-A kind is only prepared when nobody could tell the difference: no receiver of a publish signal, no router but a table,
+A kind is only prepared when nobody could tell the difference: no router but a table,
 no patched or overridden method on the way but those of known observers (`observers`), no end of life. Anything else
-takes Celery's own way, message by message.
+takes Celery's own way, message by message. Receivers of the publish signals get theirs for each message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,12 @@ _SHORT = 100
 _LONGEST_SHOWN = 1024
 
 
+_SIGNALS = (signals.before_task_publish, signals.after_task_publish)
+#: What `before_task_publish` is shown beside a message's properties, and what it is not shown.
+_SHOWN = ("exchange", "routing_key", "declare", "headers", "retry_policy")
+_HIDDEN = ("serializer", "compression", "retry", "delivery_mode", "timeout", "confirm_timeout")
+
+
 class Way:
     """How messages leave during one call: seen by whom, and by which `publish` of a producer."""
 
@@ -40,6 +47,8 @@ class Way:
         self.observers: list[Observer] = active(app)
         whole: Callable[..., Any] = type(producer).publish
         self.publish: Callable[..., Any] = original(whole, "kombu.messaging") or whole
+        #: Whether somebody listens to Celery's signals of publishing, which are sent for each message then.
+        self.listened = any(signal.receivers for signal in _SIGNALS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,13 @@ class Kind:
             own = observer.headers(own)
         headers.update(own)
         body = (args, message.kwargs, *self.body[2:])
-        way.publish(producer, body, **{**self.options, "headers": headers, "correlation_id": message.id})
+        options = {**self.options, "headers": headers, "correlation_id": message.id}
+        if way.listened:
+            options = _announced(message.task, body, options)
+        way.publish(producer, body, **options)
+        if way.listened:
+            where = {name: options[name] for name in ("exchange", "routing_key")}
+            signals.after_task_publish.send(sender=message.task, body=body, headers=options["headers"], **where)
 
 
 class Kinds:
@@ -96,9 +111,8 @@ class Kinds:
     def usable(self) -> bool:
         """Whether messages may be filled in at all, as things stand now."""
         app = self._app
-        listened = signals.before_task_publish, signals.after_task_publish, signals.task_sent
         return (
-            not any(signal.receivers for signal in listened)
+            not signals.task_sent.receivers
             and not app.conf.task_send_sent_event
             and not app.conf.task_always_eager  # to record a message would be to run it
             and all(isinstance(router, MapRoute) for router in app.amqp.router.routes)
@@ -117,12 +131,13 @@ class Kinds:
         options = {name: value for name, value in message.options.items() if name in _KIND}
         options |= {"task_id": message.id, "producer": recorder, "retry": False}
         send: Any
-        if task is not None:
-            send = original(type(task).apply_async, "celery.app.task")
-            send(task, tuple(message.args), message.kwargs, **options)
-        else:
-            send = original(type(self._app).send_task, "celery.app.base")
-            send(self._app, message.task, message.args, message.kwargs, **options)
+        with _unheard():
+            if task is not None:
+                send = original(type(task).apply_async, "celery.app.task")
+                send(task, tuple(message.args), message.kwargs, **options)
+            else:
+                send = original(type(self._app).send_task, "celery.app.base")
+                send(self._app, message.task, message.args, message.kwargs, **options)
         body, found = recorder.body, recorder.options
         headers = found.get("headers") or {}
         if not isinstance(body, tuple) or headers.get("id") != message.id or found.get("correlation_id") != message.id:
@@ -144,6 +159,31 @@ def arguments_error(task: Any, args: list[Any], kwargs: dict[str, Any]) -> str |
     except TypeError as error:
         return f"TypeError: {error}"
     return None
+
+
+def _announced(task: str, body: tuple[Any, ...], options: dict[str, Any]) -> dict[str, Any]:
+    """Send `before_task_publish` as Celery does. Returns the options with what its receivers have changed in them."""
+    # Receivers may write into what they are given, and it must not be found in the next message.
+    given = {name: value.copy() if type(value) in (dict, list) else value for name, value in options.items()}
+    headers = {name: value.copy() if type(value) is dict else value for name, value in given["headers"].items()}
+    shown = {**{name: given.get(name) for name in _SHOWN}, "headers": headers}
+    hidden = {name: given[name] for name in _HIDDEN if name in given}
+    properties = {name: value for name, value in given.items() if name not in shown and name not in hidden}
+    signals.before_task_publish.send(sender=task, body=body, properties=properties, **shown)
+    return {**hidden, **shown, **properties}
+
+
+@contextmanager
+def _unheard() -> Iterator[None]:
+    """Nobody hears of the message in this block, which is not sent."""
+    kept = [(signal, signal.receivers) for signal in _SIGNALS]
+    for signal in _SIGNALS:
+        signal.receivers = []
+    try:
+        yield
+    finally:
+        for signal, receivers in kept:
+            signal.receivers = receivers
 
 
 class _Recorder:
