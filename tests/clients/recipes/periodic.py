@@ -7,7 +7,7 @@ from typing import Any
 PACKAGES = ("django-beat-periodic==0.6.0",)
 DID = "tasks are declared by its decorator; its commands list them, and bring changed declarations into the table"
 SETTINGS = 'INSTALLED_APPS += ["django_beat_periodic"]'
-NOT_SEEN = "the run was not finished"
+QUICK = True
 FILES = (
     (
         "shop/tasks.py",
