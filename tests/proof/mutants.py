@@ -61,7 +61,7 @@ def _overwriting(sent: Any) -> Any:
 
     def anything(using: str, token: int, ids: Iterable[int]) -> int:
         rows = Occurrence.objects.using(using).filter(pk__in=list(ids))
-        return rows.update(state=Occurrence.State.SENT, sent_at=DatabaseNow(), claim_token=None, lease_until=None)
+        return rows.update(state=Occurrence.State.SENT, sent_at=DatabaseNow())
 
     return anything
 
@@ -80,14 +80,17 @@ def _sending_again(sent: Any) -> Any:
     from django.db import Error
 
     from onebeat.models import Occurrence
+    from onebeat.store import batches
 
     failed: set[int] = set()
 
     def renamed(using: str, token: int, ids: Iterable[int]) -> int:
         for pk in failed:
+            alone = batches.new_token(_LONG_AGO)
             Occurrence.objects.using(using).filter(pk=pk).update(
-                state=Occurrence.State.CLAIMED, celery_task_id=uuid4(), lease_until=_LONG_AGO
+                state=Occurrence.State.CLAIMED, celery_task_id=uuid4(), claim_token=alone
             )
+            batches.add(using, alone, None, _LONG_AGO)
         failed.clear()
         try:
             return int(sent(using, token, ids))

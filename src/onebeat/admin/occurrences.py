@@ -20,6 +20,7 @@ from onebeat.admin.words import instant, labelled, shown, span, two
 from onebeat.db import database_clock
 from onebeat.models import Occurrence, PeriodicTask
 from onebeat.queries import explain, ledger_lists
+from onebeat.store import batches
 
 _BY_TASK = "task__id__exact"
 
@@ -62,7 +63,6 @@ class OccurrenceAdmin(ReadOnlyAdmin):
     due = instant("due_at", _("nominal time"))
     to = instant("last_due_at", _("up to"))
     decided = instant("decided_at", _("decided"))
-    leased = instant("lease_until", _("claimed until"))
     sent = instant("sent_at", _("sent"))
     began = instant("started_at", _("started"))
     ended = instant("finished_at", _("finished at"))
@@ -140,6 +140,12 @@ class OccurrenceAdmin(ReadOnlyAdmin):
         """What became of it, as `onebeat explain` says it."""
         using = row._state.db or router.db_for_read(type(row))
         return explain.of_row(using, row, row.due_at, database_clock.now(using)).sentence
+
+    @admin.display(description=_("claimed until"))
+    def leased(self, row: Occurrence) -> str | None:
+        """Until when a scheduler holds it; empty once it is settled."""
+        using = row._state.db or router.db_for_read(type(row))
+        return shown(batches.lease_end(using, row.claim_token)) if row.state == Occurrence.State.CLAIMED else None
 
     @admin.display(description=_("message"))
     def message(self, row: Occurrence) -> SafeString:

@@ -77,8 +77,6 @@ class Record:
     state: str
     reason: str = ""
     detail: str = ""
-    claim_token: int | None = None
-    lease_until: datetime | None = None
     sent_at: datetime | None = None
     attempt: int | None = None
     start_token: int | None = None
@@ -177,5 +175,5 @@ def _taken(record: Record, number: int, state: str, at: datetime) -> Record:
     skipped = record.state == _SKIPPED
     detail = f"ran although it was skipped: {record.reason}" if skipped else record.detail
     sent_at = record.sent_at or at
-    taken = replace(record, state=state, attempt=number, sent_at=sent_at, claim_token=None, lease_until=None)
+    taken = replace(record, state=state, attempt=number, sent_at=sent_at)
     return replace(taken, reason="", detail=detail)

@@ -15,6 +15,8 @@ class InFlight:
     def __init__(self) -> None:
         self._claimed: dict[int, set[int]] = {}
         self._accepted: dict[int, tuple[datetime, list[Claimed]]] = {}
+        #: The batches of which nothing is in flight any more, until somebody has removed them.
+        self.settled: set[int] = set()
 
     def add(self, batch: Batch) -> None:
         """A batch was claimed: until they are settled, its occurrences are this scheduler's to give back."""
@@ -30,6 +32,7 @@ class InFlight:
         left.difference_update(occurrence.id for occurrence in occurrences)
         if not left:
             self._claimed.pop(token, None)
+            self.settled.add(token)
 
     def unrecorded(self) -> Iterator[tuple[int, datetime, list[Claimed]]]:
         """What the broker has and nobody has recorded: the token, about when, and the occurrences. Each leaves when the
@@ -39,8 +42,8 @@ class InFlight:
             yield token, *self._accepted[token]
             del self._accepted[token]
 
-    def unsent(self) -> Iterator[tuple[int, set[int]]]:
-        """What was claimed and not sent, by token. Each leaves as with `unrecorded`."""
+    def unsent(self) -> Iterator[int]:
+        """The batches of which some was claimed and not sent. Each leaves as with `unrecorded`."""
         for token in list(self._claimed):
-            yield token, self._claimed[token]
+            yield token
             del self._claimed[token]

@@ -18,7 +18,7 @@ from onebeat.engine.heartbeat import Heartbeat
 from onebeat.engine.in_flight import InFlight
 from onebeat.engine.messages import message
 from onebeat.engine.run_count_buffer import RunCountBuffer
-from onebeat.store import events, settling
+from onebeat.store import batches, events, settling
 from onebeat.store.claims import Batch
 from onebeat.store.occurrences import Claimed
 
@@ -85,10 +85,15 @@ class Publisher:
         any.
         """
         gave = False
-        for token, ids in self._in_flight.unsent():
-            settling.release(self._parts.using, token, ids)
+        for token in self._in_flight.unsent():
+            batches.give_back(self._parts.using, token)
             gave = True
         return gave
+
+    @property
+    def settled(self) -> set[int]:
+        """The tokens of batches that are done with, until somebody has removed them."""
+        return self._in_flight.settled
 
     def broker_away(self) -> None:
         """The broker does not answer at all: what failed before says nothing about a single message."""
@@ -100,6 +105,7 @@ class Publisher:
             if clock.monotonic() - begun > longest:
                 # A broker so slow that the lease may end on the way: what it has by then must not be sent again.
                 self.record()
+                batches.extend(self._parts.using, batch.token, timedelta(seconds=self._parts.settings.lease_seconds))
                 begun = clock.monotonic()
             if self._parts.stopping() or not self._flush(batch, batch.occurrences[start : start + size], singly):
                 return False

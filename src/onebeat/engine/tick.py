@@ -125,7 +125,7 @@ class Engine:
         deadline = clock.monotonic() + _TICK_SECONDS
         terms, now = self._terms(), snapshot.now
         more_lost = False
-        if snapshot.manual_runs or self._last_recovery is None or now - self._last_recovery > terms.lease / 6:
+        if snapshot.waiting or self._last_recovery is None or now - self._last_recovery > terms.lease / 6:
             recovered = self._recover(terms)
             if not recovered and self.heartbeat.broker_takes_nothing:
                 return False, now
@@ -139,7 +139,9 @@ class Engine:
             if self.parts.stopping() or not self.parts.dispatcher.ready():
                 return False, now
             self.heartbeat.report_if_due(self._publisher.failing_since)  # it may have stood still since the last batch
-            batch = claims.due(self.parts.using, terms, None if full else self._wake_lower_bound)
+            floor = None if full else self._wake_lower_bound
+            batch = claims.due(self.parts.using, terms, floor, self._publisher.settled)
+            self._publisher.settled.clear()
             now = batch.now
             self.heartbeat.lag = max(timedelta(0), now - batch.oldest) if batch.oldest else timedelta(0)
             if not self._publisher.send(batch):

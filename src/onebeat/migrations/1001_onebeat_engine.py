@@ -134,6 +134,18 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name="ClaimedBatch",
+            fields=[
+                ("token", models.BigIntegerField(primary_key=True, serialize=False)),
+                ("holder", models.BigIntegerField(null=True)),
+                ("lease_until", UTCDateTimeField()),
+            ],
+            options={
+                "db_table": "onebeat_batch",
+                "indexes": [models.Index(fields=["holder", "lease_until"], name="onebeat_batch_lease")],
+            },
+        ),
+        migrations.CreateModel(
             name="Fact",
             fields=[
                 ("name", models.CharField(max_length=40, primary_key=True, serialize=False)),
@@ -181,7 +193,6 @@ class Migration(migrations.Migration):
                 ("into_at", UTCDateTimeField(null=True)),
                 ("celery_task_id", models.UUIDField()),
                 ("claim_token", models.BigIntegerField(null=True)),
-                ("lease_until", UTCDateTimeField(null=True)),
                 ("claims", models.SmallIntegerField(default=0)),
                 ("publish_failures", models.SmallIntegerField(db_default=0, default=0)),
                 (
@@ -332,7 +343,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="occurrence",
-            index=models.Index(fields=["lease_until"], name="onebeat_occurrence_lease"),
+            index=models.Index(fields=["claim_token"], name="onebeat_occurrence_batch"),
         ),
         migrations.AddIndex(
             model_name="occurrence",

@@ -2,7 +2,17 @@
 
 from onebeat.models.celery_readings import CeleryReading
 from onebeat.models.declarations import CodeVersion, Declared
-from onebeat.models.engine import Action, Beat, Change, Fact, Lease, Occurrence, Outage, TaskState
+from onebeat.models.engine import (
+    Action,
+    Beat,
+    Change,
+    ClaimedBatch,
+    Fact,
+    Lease,
+    Occurrence,
+    Outage,
+    TaskState,
+)
 from onebeat.models.options import TaskOptions
 from onebeat.models.schedules import (
     DAYS,
@@ -33,6 +43,7 @@ __all__ = [
     "Beat",
     "CeleryReading",
     "Change",
+    "ClaimedBatch",
     "ClockedSchedule",
     "CodeVersion",
     "CrontabSchedule",

@@ -112,9 +112,8 @@ class Occurrence(models.Model):
     into_at = UTCDateTimeField(null=True)
     #: The id its message carries, however often it is published.
     celery_task_id = models.UUIDField()
-    #: Names the claim: whoever holds this number may publish and settle, until the lease ends or another claims it.
+    #: Names the claim, and its batch: whoever holds this number may publish and settle while the state is `claimed`.
     claim_token = models.BigIntegerField(null=True)
-    lease_until = UTCDateTimeField(null=True)
     #: How many times it was claimed: more than one means that a scheduler was lost on the way.
     claims = models.SmallIntegerField(default=0)
     #: How many times publishing it failed by itself although the broker answered; `detail` has the last error.
@@ -160,10 +159,11 @@ class Occurrence(models.Model):
             ),
             models.CheckConstraint(condition=~models.Q(state="skipped", reason=""), name="onebeat_occurrence_reason"),
         ]
-        # The last two name no column that a claim or a run that goes well changes: such rows stay cheap to update.
+        # None names a column that changes when a run is settled, starts and ends well: then PostgreSQL writes the new
+        # version beside the old one and no index learns of it.
         indexes = [
             models.Index(fields=["task", "due_at"], name="onebeat_occurrence_task"),
-            models.Index(fields=["lease_until"], name="onebeat_occurrence_lease"),
+            models.Index(fields=["claim_token"], name="onebeat_occurrence_batch"),
             Partial(fields=["reason", "id"], name="onebeat_occurrence_why", where=models.Q(reason__gt="")),
             Partial(fields=["id"], name="onebeat_occurrence_error", where=models.Q(error__gt="")),
         ]
@@ -176,6 +176,25 @@ class Occurrence(models.Model):
         """How long the newest attempt took; None while it runs and when none has run."""
         began, ended = self.started_at, self.finished_at
         return ended - began if isinstance(began, datetime) and isinstance(ended, datetime) else None
+
+
+class ClaimedBatch(models.Model):
+    """The occurrences of one claim that are not settled yet, and who holds them until when."""
+
+    #: The `claim_token` of its occurrences.
+    token = models.BigIntegerField(primary_key=True)
+    #: The key of the holder's `Beat`; None: nobody holds it, and anyone may claim it when its lease has ended.
+    holder = models.BigIntegerField(null=True)
+    lease_until = UTCDateTimeField()
+
+    class Meta:
+        app_label = "django_celery_beat"
+        db_table = "onebeat_batch"
+        # What waits and is nobody's is asked for in each tick.
+        indexes = [models.Index(fields=["holder", "lease_until"], name="onebeat_batch_lease")]
+
+    def __str__(self) -> str:
+        return f"batch {self.token} until {self.lease_until}"
 
 
 @fields.quiet

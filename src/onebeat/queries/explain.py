@@ -18,7 +18,7 @@ from onebeat.db import database_clock
 from onebeat.errors import InvalidArgument, UnknownTask, Unschedulable
 from onebeat.models import Beat, Declared, Occurrence, PeriodicTask
 from onebeat.queries import task_lookup
-from onebeat.store import definitions, global_pause, outages, retention, scheduler_rows, task_states
+from onebeat.store import batches, definitions, global_pause, outages, retention, scheduler_rows, task_states
 
 _TICK = timedelta(microseconds=1)
 _SECOND = timedelta(seconds=1)
@@ -85,7 +85,8 @@ def of_row(using: str, row: Occurrence, instant: datetime, now: datetime) -> Ver
         return Verdict("sent", facts)
     beat = Beat.objects.using(using).filter(pk=row.beat_id or 0).first()
     facts["scheduler"] = None if beat is None else str(beat)
-    facts["leased"] = row.lease_until is not None and row.lease_until > now
+    lease_end = batches.lease_end(using, row.claim_token)
+    facts["leased"] = lease_end is not None and lease_end > now
     return Verdict("sending", facts)
 
 

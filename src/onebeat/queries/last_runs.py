@@ -13,6 +13,7 @@ from django.db.models.functions import Coalesce
 
 from onebeat.db import expressions
 from onebeat.models import Occurrence, PeriodicTask
+from onebeat.queries import ledger_lists
 
 State = Occurrence.State
 #: Up to this many tasks the answer is exact.
@@ -63,11 +64,7 @@ def narrowed(rows: QuerySet[PeriodicTask], state: str = "") -> QuerySet[Periodic
     if whole(rows.db):
         return rows
     ledger = Occurrence.objects.using(rows.db)
-    some = {
-        State.FAILED: ledger.filter(state=State.FAILED, error__gt=""),
-        State.CLAIMED: ledger.filter(state=State.CLAIMED, lease_until__isnull=False),
-        State.SKIPPED: ledger.filter(state=State.SKIPPED, reason__gt=""),
-    }.get(State(state) if state else State.SENT, ledger)
+    some = ledger_lists.in_state(ledger, state) if state in (State.FAILED, State.CLAIMED, State.SKIPPED) else ledger
     oldest = some.order_by("-pk").values_list("pk", flat=True)[NEWEST : NEWEST + 1]
     after = next(iter(oldest), 0)
     return rows.filter(pk__in=some.filter(pk__gt=after).order_by().values("task_id"))

@@ -10,18 +10,20 @@ from django.db.models import BooleanField, Q, QuerySet
 from django.db.models.expressions import RawSQL
 
 from onebeat.db import expressions
-from onebeat.models import Occurrence, PeriodicTask
+from onebeat.models import ClaimedBatch, Occurrence, PeriodicTask
 
 Rows = QuerySet[Occurrence]
 
 #: A search finds the occurrences of this many tasks at most.
 TASKS = 1000
-#: How an index finds those in a state: the claimed have a lease, the others a word of why.
-_INDEXED = {"claimed": Q(lease_until__isnull=False), "failed": Q(error__gt=""), "skipped": Q(reason__gt="")}
+#: How an index finds those in a state: by a word of why. The claimed are found by their batches.
+_INDEXED = {"failed": Q(error__gt=""), "skipped": Q(reason__gt="")}
 
 
 def in_state(rows: Rows, state: str, reason: str = "") -> Rows:
     """Those in a state; of the skipped, if one is given, those with this reason."""
+    if state == Occurrence.State.CLAIMED:
+        rows = rows.filter(claim_token__in=ClaimedBatch.objects.using(rows.db).values("token"))
     rows = rows.filter(_INDEXED.get(state, Q()), state=state)
     return rows.filter(reason=reason) if reason else rows
 

@@ -20,8 +20,8 @@ from onebeat.store.occurrences import TABLE
 #: How a row is found: by what it is. A restored database may give every key away again.
 _KEY = {"task_uid": "bigint", "due_at": "timestamp", "run": "integer"}
 _TYPES = {
-    **dict.fromkeys(("claim_token", "start_token"), "bigint"),
-    **dict.fromkeys(("lease_until", "sent_at", "started_at", "finished_at"), "timestamp"),
+    "start_token": "bigint",
+    **dict.fromkeys(("sent_at", "started_at", "finished_at"), "timestamp"),
     **dict.fromkeys(("attempt", "duplicate_deliveries"), "integer"),
 }
 _COLUMNS = {field.name: _TYPES.get(field.name, "text") for field in fields(Record)}
@@ -72,7 +72,7 @@ def begin(
         beside = " FROM quick"
     sql = (
         f"{lead}UPDATE {TABLE} SET state = 'started', attempt = %s, sent_at = COALESCE(sent_at, {now}),"
-        f" claim_token = NULL, lease_until = NULL, start_token = %s, started_at = {now}, finished_at = NULL,"
+        f" start_token = %s, started_at = {now}, finished_at = NULL,"
         f" worker = %s, outcome = '', error = ''{beside} WHERE task_uid = %s AND due_at = %s AND run = %s"
         " AND (attempt IS NULL OR attempt < %s) AND state <> 'skipped'"
     )

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import logging
-import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from onebeat.core import claiming, planning
 from onebeat.core.planning import State
 from onebeat.db import database_clock, transactions
-from onebeat.store import claim_context, definitions, events, occurrences, plans, task_states
+from onebeat.store import batches, claim_context, definitions, events, occurrences, plans, task_states
 from onebeat.store.occurrences import Claimed, Skipped
 
 logger = logging.getLogger("onebeat")
@@ -41,15 +40,18 @@ class Terms:
     missed_before: Callable[[datetime], datetime]
 
 
-def due(using: str, terms: Terms, wake_lower_bound: datetime | None) -> Batch:
+def due(using: str, terms: Terms, wake_lower_bound: datetime | None, settled: Collection[int] = ()) -> Batch:
     """Claim what is due, oldest first. A task whose definition is not the one it was planned from is planned, not
     sent.
 
-    `wake_lower_bound`: as for `task_states.lock_due`.
+    `wake_lower_bound`: as for `task_states.lock_due`. `settled`: the tokens of batches that are done with, which are
+    removed in the same commit.
     """
     with transactions.short_transaction(using):
         now = database_clock.now(using)
-        batch = Batch(secrets.randbits(62), now)
+        batch = Batch(batches.new_token(now), now)
+        if settled:
+            batches.close(using, settled)
         states = task_states.lock_due(using, wake_lower_bound, now, terms.limit)
         batch.more = len(states) == terms.limit
         if not states:
@@ -69,10 +71,11 @@ def due(using: str, terms: Terms, wake_lower_bound: datetime | None) -> Batch:
             using,
             [(task, state.uid, due_at) for task, state, due_at in claim.send],
             token=batch.token,
-            lease_until=now + terms.lease,
             beat=terms.beat,
             now=now,
         )
+        if batch.occurrences:
+            batches.add(using, batch.token, terms.beat, now + terms.lease)
         task_states.write(using, _running(claim.moved, batch.occurrences), plan=False)
         if claim.replaced:
             plans.plan(using, claim.replaced, now)

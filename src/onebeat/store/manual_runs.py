@@ -1,7 +1,7 @@
 """Runs that somebody asked for, beside the schedule: occurrences with a number of their own that move nothing.
 
-Such an occurrence is claimed by nobody and its lease has ended, so that any scheduler takes it up as it takes up those
-of a lost one. Policy has no say in it: neither pause nor grace nor a disabled task.
+Such an occurrence is a batch that nobody holds, so that any scheduler takes it up as it takes up those of a lost one.
+Policy has no say in it: neither pause nor grace nor a disabled task.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from onebeat.core.reasons import Reason
 from onebeat.db import bulk_rows, upserts
 from onebeat.errors import Unschedulable
 from onebeat.models import Occurrence
-from onebeat.store import occurrences
+from onebeat.store import batches, occurrences
 from onebeat.store.definitions import Definition
 
 
@@ -35,7 +35,7 @@ class Run:
 
 def ask(using: str, task: int, name: str, uid: int, due_at: datetime, now: datetime, detail: str) -> Run:
     """Ask for a run in the present transaction. Each call is a run of its own, however many come at once."""
-    space, number = occurrences.namespace(using), 1
+    space, number, token = occurrences.namespace(using), 1, batches.new_token(now)
     while True:
         run = Run(name, due_at, number, identity.celery_task_id(space, uid, due_at, number))
         one = Occurrence(
@@ -47,12 +47,13 @@ def ask(using: str, task: int, name: str, uid: int, due_at: datetime, now: datet
             state=Occurrence.State.CLAIMED,
             detail=detail,
             celery_task_id=run.celery_task_id,
-            lease_until=now,
+            claim_token=token,
             decided_at=now,
         )
         columns, (values,) = bulk_rows.insertable(using, [one])
         _, made = upserts.insert_one_or_find(using, occurrences.TABLE, list(columns), values, "id")
         if made:
+            batches.add(using, token, None, now)
             return run
         number += 1
 

@@ -32,7 +32,6 @@ _COLUMNS = {
     "into_at": "timestamp",
     "celery_task_id": "uuid",
     "claim_token": "bigint",
-    "lease_until": "timestamp",
     "claims": "smallint",
     "beat_id": "bigint",
     "decided_at": "timestamp",
@@ -98,7 +97,6 @@ def claim(
     sends: Iterable[tuple[Definition, int, datetime]],
     *,
     token: int,
-    lease_until: datetime,
     beat: int,
     now: datetime,
 ) -> list[Claimed]:
@@ -111,7 +109,7 @@ def claim(
     space = namespace(using)
     ids = {key: identity.celery_task_id(space, *key) for key in asked}
     own = ((task.id, key[0], task.name, key[1], ids[key]) for key, task in asked.items())
-    alike = (0, None, Occurrence.State.CLAIMED.value, "", "", None, token, lease_until, 1, beat, now, None)
+    alike = (0, None, Occurrence.State.CLAIMED.value, "", "", None, token, 1, beat, now, None)
     rows, (same,) = utc_columns.to_rows(using, own), utc_columns.to_rows(using, [alike])
     inserted = upserts.insert_or_lose(
         using,
@@ -122,17 +120,17 @@ def claim(
         alike={name: (_COLUMNS[name], one) for name, one in zip(_ALIKE, same, strict=True)},
         returning=("id", "task_uid", "due_at"),
     )
-    mine = _under(using, token, lease_until) if inserted is None else _by_key(inserted)
+    mine = _under(using, token) if inserted is None else _by_key(inserted)
     left = asked.keys() - mine.keys()
-    if left and _revive(using, left, claim_token=token, lease_until=lease_until, claims=1, beat=beat, decided_at=now):
-        mine = _under(using, token, lease_until)
+    if left and _revive(using, left, claim_token=token, claims=1, beat=beat, decided_at=now):
+        mine = _under(using, token)
     claimed = [Claimed(pk, asked[key], *key, 0, ids[key]) for key, pk in mine.items()]
     return sorted(claimed, key=lambda one: (one.due_at, one.id))
 
 
-def _under(using: str, token: int, lease_until: datetime) -> dict[tuple[int, datetime], int]:
-    """The occurrences of one claim, by the task's uid and nominal time. The lease has an index, the claim has none."""
-    rows = Occurrence.objects.using(using).filter(lease_until=lease_until, claim_token=token)
+def _under(using: str, token: int) -> dict[tuple[int, datetime], int]:
+    """The occurrences of one claim, by the task's uid and nominal time."""
+    rows = Occurrence.objects.using(using).filter(claim_token=token)
     return _by_key(rows.values_list("pk", "task_uid", "due_at"))
 
 
@@ -186,7 +184,7 @@ def skip(using: str, skips: Iterable[Skipped], now: datetime) -> None:
         rows.append(
             (*(one.task.id, one.task_uid, one.task.name, first, 0, last if last > first else None),
              *(Occurrence.State.SKIPPED.value, one.skip.reason, detail, one.skip.into),
-             *(identity.celery_task_id(space, one.task_uid, first), None, None, 0, None, now, None))
+             *(identity.celery_task_id(space, one.task_uid, first), None, 0, None, now, None))
         )  # fmt: skip
         last_due_at = last if last > first else None
         events.skipped(using, one.task.id, one.task.name, first, one.skip.reason, detail, last_due_at=last_due_at)

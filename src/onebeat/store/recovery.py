@@ -2,45 +2,41 @@
 
 from __future__ import annotations
 
-import secrets
 from datetime import datetime
-
-from django.db.models import F
-from django.db.models.functions import Least
 
 from onebeat.core import catchup, planning
 from onebeat.core.claiming import ClaimContext
 from onebeat.core.planning import State
 from onebeat.core.reasons import Reason
-from onebeat.db import database_clock, transactions
-from onebeat.db.reads import among
+from onebeat.db import database_clock, transactions, upserts
 from onebeat.errors import Unschedulable
 from onebeat.models import Occurrence
-from onebeat.store import claim_context, definitions, events, manual_runs, task_states
+from onebeat.store import batches, claim_context, definitions, events, manual_runs, task_states
 from onebeat.store.claims import Batch, Terms
 from onebeat.store.definitions import Definition
-from onebeat.store.occurrences import Claimed
+from onebeat.store.occurrences import TABLE, Claimed
 from onebeat.store.settling import MANY
+
+#: What changes when an occurrence is claimed again, with the PostgreSQL types.
+_TAKEN = {"claim_token": "bigint", "claims": "smallint", "beat_id": "bigint"}
 
 
 def reclaim(using: str, terms: Terms) -> Batch:
-    """Claim occurrences past their lease. Each is decided again first: what happened meanwhile may have settled it."""
+    """Claim what is open of batches past their lease. Each occurrence is decided again first: what happened meanwhile
+    may have settled it.
+    """
     with transactions.short_transaction(using):
         now = database_clock.now(using)
-        batch = Batch(secrets.randbits(62), now)
-        rows = list(
-            Occurrence.objects.using(using)
-            .select_for_update(skip_locked=True)
-            .filter(lease_until__lte=now, state=Occurrence.State.CLAIMED)
-            .order_by("lease_until")[: terms.limit]
-        )
-        batch.more = len(rows) == terms.limit
-        if not rows:
+        batch = Batch(batches.new_token(now), now)
+        lost = batches.lock_lost(using, now, terms.limit)
+        if not lost:
             return batch
+        open_ones = batches.open_ones(using, lost).select_for_update(skip_locked=True)
+        rows = list(open_ones.order_by("claim_token", "pk")[: terms.limit])
+        batch.more = terms.limit in (len(lost), len(rows))
         tasks = {row.task_id for row in rows}
         found, planned = definitions.fetch(using, tasks), task_states.read(using, tasks)
         context = claim_context.read(using, planned.values(), found, now, terms.missed_before(now))
-        keep: list[int] = []
         for row in rows:
             definition, state = found.get(row.task_id), planned.get(row.task_id)
             if definition is not None and not _same_task(row, definition, state):
@@ -49,7 +45,8 @@ def reclaim(using: str, terms: Terms) -> Batch:
             if verdict or definition is None:
                 _skip(using, row, *(verdict or (Reason.CANCELLED, "the task that it was claimed for is gone")))
                 continue
-            keep.append(row.pk)
+            returned = lost[row.claim_token] is None
+            claims = max(1, row.claims) if returned else min(row.claims, MANY) + 1
             batch.occurrences.append(
                 Claimed(
                     row.pk,
@@ -58,17 +55,16 @@ def reclaim(using: str, terms: Terms) -> Batch:
                     row.due_at,
                     row.run,
                     row.celery_task_id,
-                    row.claims + 1,
+                    claims,
                     row.publish_failures,
                 )
             )
         batch.occurrences.sort(key=lambda one: (one.due_at, one.id))
-        Occurrence.objects.using(using).filter(among(using, "pk", keep)).update(
-            claim_token=batch.token,
-            lease_until=now + terms.lease,
-            claims=Least(F("claims"), MANY) + 1,
-            beat=terms.beat,
-        )
+        taken = [(one.id, batch.token, one.claims, terms.beat) for one in batch.occurrences]
+        upserts.update_rows(using, TABLE, ["id"], _TAKEN, taken)
+        if taken:
+            batches.add(using, batch.token, terms.beat, now + terms.lease)
+        batches.close(using, lost)  # but for what a worker or a settling scheduler has locked just now
     return batch
 
 
@@ -125,6 +121,6 @@ def _followed(state: State | None, due_at: datetime, now: datetime) -> bool:
 
 def _skip(using: str, row: Occurrence, reason: Reason, detail: str) -> None:
     Occurrence.objects.using(using).filter(pk=row.pk).update(
-        state=Occurrence.State.SKIPPED, reason=reason, detail=detail, claim_token=None, lease_until=None
+        state=Occurrence.State.SKIPPED, reason=reason, detail=detail
     )
     events.skipped(using, row.task_id, row.task_name, row.due_at, reason, detail, run=row.run)

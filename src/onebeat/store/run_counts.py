@@ -16,9 +16,9 @@ from django.db.models import QuerySet
 
 from onebeat.db import database_clock, transactions, upserts
 from onebeat.db.reads import among, array, prepared
-from onebeat.models import Occurrence, PeriodicTask, TaskState
+from onebeat.models import PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
-from onebeat.store import definitions, task_states
+from onebeat.store import batches, definitions, task_states
 
 #: A scheduler that has not recorded a finished one-off within this time is lost.
 _LOST = timedelta(seconds=60)
@@ -95,8 +95,7 @@ def finish(using: str, limit: int) -> int:
 
     What has run just now is left to the scheduler that sent it, which writes it with its other run counts.
     """
-    # Those that have a lease are the claimed ones, and there is an index on it: the ledger is long.
-    open_ones = Occurrence.objects.using(using).filter(lease_until__isnull=False).values("task_id")
+    open_ones = batches.open_ones(using).values("task_id")
     done = TaskState.objects.using(using).filter(
         one_off=True, enabled=True, due_at=None, water_mark__isnull=False, quarantine=""
     )

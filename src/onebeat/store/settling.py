@@ -13,11 +13,10 @@ from django.db.models.functions import Least
 from onebeat import signals
 from onebeat.core.reasons import Reason
 from onebeat.core.text import storable
-from onebeat.db import database_clock
+from onebeat.db import database_clock, transactions
 from onebeat.db.reads import among, among_sql
 from onebeat.models import Occurrence
-from onebeat.models.instants import DatabaseNow
-from onebeat.store import counters, events
+from onebeat.store import batches, counters, events
 from onebeat.store.occurrences import TABLE, Claimed
 
 #: Where counts of claims and failures end: a broker that refuses for days must not overflow their columns.
@@ -31,7 +30,8 @@ def still_mine(using: str, token: int, ids: Iterable[int]) -> set[int]:
     clock, told = database_clock.clock_sql(using)
     where, params = _mine(using, token, ids)
     with connections[using].cursor() as cursor:
-        cursor.execute(f"SELECT id FROM {TABLE} WHERE {where} AND lease_until > {clock}", [*params, *told])
+        held = f"EXISTS (SELECT 1 FROM {batches.TABLE} WHERE token = %s AND lease_until > {clock})"
+        cursor.execute(f"SELECT id FROM {TABLE} WHERE {where} AND {held}", [*params, token, *told])
         return {row[0] for row in cursor.fetchall()}
 
 
@@ -39,7 +39,7 @@ def sent(using: str, token: int, ids: Iterable[int]) -> int:
     """The broker has these. Returns how many were still ours to record."""
     clock, told = database_clock.clock_sql(using)
     where, params = _mine(using, token, ids)
-    what = f"state = '{Occurrence.State.SENT.value}', sent_at = {clock}, claim_token = NULL, lease_until = NULL"
+    what = f"state = '{Occurrence.State.SENT.value}', sent_at = {clock}"
     with connections[using].cursor() as cursor:
         cursor.execute(f"UPDATE {TABLE} SET {what} WHERE {where}", [*told, *params])
         return int(cursor.rowcount)
@@ -57,29 +57,23 @@ def emit_sent(using: str, those: Collection[Claimed]) -> None:
 def refused(using: str, token: int, pk: int, detail: str) -> None:
     """Record that an occurrence cannot be sent as it is, and why."""
     _held(using, token, [pk]).update(
-        state=Occurrence.State.SKIPPED,
-        reason=Reason.REFUSED,
-        detail=storable(detail, _LONGEST),
-        claim_token=None,
-        lease_until=None,
+        state=Occurrence.State.SKIPPED, reason=Reason.REFUSED, detail=storable(detail, _LONGEST)
     )
 
 
 def postpone(using: str, token: int, pk: int, until: datetime, failure: str = "") -> None:
-    """Give an occurrence back, to be claimed again from `until` on. `failure`: it failed by itself, and why; then that
-    is counted, and kept for whoever asks. A run that somebody asked for keeps who did.
+    """Give an occurrence back in a batch of its own, to be claimed again from `until` on. `failure`: it failed by
+    itself, and why; then that is counted, and kept for whoever asks. A run that somebody asked for keeps who did.
     """
-    changes: dict[str, object] = {"lease_until": until, "claims": F("claims") - 1}
+    alone = batches.new_token(until)
+    changes: dict[str, object] = {"claim_token": alone}
     if failure:
         told = Value(storable(f"publishing failed: {failure}", _LONGEST), output_field=models.TextField())
         changes["detail"] = Case(When(run=0, then=told), default=F("detail"))
         changes["publish_failures"] = Least(F("publish_failures"), MANY) + 1
-    _held(using, token, [pk]).update(**changes)
-
-
-def release(using: str, token: int, ids: Iterable[int]) -> int:
-    """Give these back: any scheduler may claim them at once. A claim that was given back does not count as one."""
-    return _held(using, token, ids).update(lease_until=DatabaseNow(), claims=F("claims") - 1)
+    with transactions.short_transaction(using):
+        if _held(using, token, [pk]).update(**changes):
+            batches.add(using, alone, None, until)
 
 
 def _mine(using: str, token: int, ids: Iterable[int]) -> tuple[str, list[Any]]:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 
 from django.db import router
-from django.db.models import Min
 from django.utils import timezone
 
 from onebeat.conf import current
@@ -15,9 +14,9 @@ from onebeat.core import clock
 from onebeat.core.headers import DUE_HEADER, NAME_HEADER, RUN_HEADER
 from onebeat.core.recurrence import zone
 from onebeat.dispatch.base import Message
-from onebeat.models import Beat, Change, Occurrence, TaskState, change_hints
+from onebeat.models import Beat, Change, TaskState, change_hints
 from onebeat.queries import task_lookup
-from onebeat.store import poll, scheduler_rows, sweep
+from onebeat.store import batches, poll, scheduler_rows, sweep
 from onebeat.testing import timeline
 from onebeat.testing.moments import instant, span
 from onebeat.testing.scheduler import Died, Outbox, Scheduler
@@ -232,9 +231,9 @@ class Onebeat:
 
     def _lease_end(self) -> datetime | None:
         """When a run that a dead scheduler holds may be taken by another."""
-        leases = Occurrence.objects.using(self._using).filter(state="claimed", lease_until__gt=self.now)
-        ends: datetime | None = leases.aggregate(first=Min("lease_until"))["first"]
-        return ends and ends + _TICK
+        tokens = batches.open_ones(self._using).values_list("claim_token", flat=True)
+        ends = filter(None, (batches.lease_end(self._using, token) for token in set(tokens)))
+        return min((end + _TICK for end in ends if end > self.now), default=None)
 
     def _close(self) -> None:
         if self._scheduler is not None:

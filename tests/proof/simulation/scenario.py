@@ -25,7 +25,7 @@ _WORKERS = timedelta(seconds=25)
 #: As they are written, and as the engine's tables are emptied between two runs.
 _TABLES = (
     *("onebeat_occurrence", "onebeat_taskstate", "onebeat_change", "onebeat_beat", "onebeat_fact", "onebeat_outage"),
-    *("onebeat_lease", "onebeat_taskoptions", "onebeat_action", "django_celery_beat_periodictask"),
+    *("onebeat_batch", "onebeat_lease", "onebeat_taskoptions", "onebeat_action", "django_celery_beat_periodictask"),
     *("django_celery_beat_periodictasks", "django_celery_beat_intervalschedule"),
     *("django_celery_beat_crontabschedule", "django_celery_beat_clockedschedule", "sqlite_sequence"),
 )

@@ -22,7 +22,7 @@ from onebeat.core.reasons import Reason
 from onebeat.core.recurrence import Recurrence
 from onebeat.db import database_clock, transactions
 from onebeat.errors import Unschedulable
-from onebeat.models import Beat, Change, Declared, Fact, Occurrence, PeriodicTask, TaskState
+from onebeat.models import Beat, Change, ClaimedBatch, Declared, Fact, Occurrence, PeriodicTask, TaskState
 from onebeat.models.declarations import HANDED_BACK
 from onebeat.models.instants import DatabaseNow, from_their_run, to_their_run, to_utc
 from onebeat.store import definitions, plans, task_states
@@ -80,19 +80,14 @@ def give_back(using: str, *, disable: bool) -> Iterator[list[Task]]:
                 _write(using, task, disable)
             ids = [task.id for task in found]
             for rows, left in ((_open(using, ids), "to django-celery-beat"), (_asked(using, ids), "unsent")):
-                rows.update(
-                    state=Occurrence.State.SKIPPED,
-                    reason=Reason.HANDED_BACK,
-                    detail=f"left {left}",
-                    claim_token=None,
-                    lease_until=None,
-                )
+                rows.update(state=Occurrence.State.SKIPPED, reason=Reason.HANDED_BACK, detail=f"left {left}")
             # A plan that lay here while another beat was at work would be old, and its times sent again.
             TaskState.objects.using(using).filter(pk__in=ids).delete()
         yield found
     with transactions.short_transaction(using):
         TaskState.objects.using(using).all().delete()
         Change.objects.using(using).all().delete()
+        ClaimedBatch.objects.using(using).all().delete()
         # Whoever is not alive has been killed, and what that one did not write is written now.
         Beat.objects.using(using).filter(stopped_at=None).update(stopped_at=DatabaseNow(), able_since=None)
         # Its beat will write the rows from whatever the settings say by then.
