@@ -18,7 +18,7 @@ from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER
 from onebeat.dispatch.base import Accepted, Refused
 from onebeat.models import Beat
-from onebeat.store import counters
+from onebeat.store import events
 from tests.engine.kit import START, Bench, at, every, options, set_task, sql, sweep, task
 from tests.processes import ROOT
 
@@ -71,11 +71,11 @@ def test_the_counts_of_a_scheduler_outlive_it_for_a_while(bench: Bench) -> None:
 
 
 def test_what_is_rolled_back_is_not_counted(bench: Bench) -> None:
-    before = counters.since("default", {})
+    before = events.counted_since("default", {})
     with pytest.raises(DatabaseError), transaction.atomic():
-        counters.add("default", "paused")
+        events.count("default", "paused")
         raise DatabaseError
-    assert counters.since("default", before) == {}
+    assert events.counted_since("default", before) == {}
 
 
 def test_a_name_is_registered_once_and_without_a_look_at_the_database() -> None:

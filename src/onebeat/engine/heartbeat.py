@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from onebeat.core import clock
 from onebeat.db import database_clock
 from onebeat.models import Beat
-from onebeat.store import counters, outages, scheduler_rows
+from onebeat.store import events, outages, scheduler_rows
 
 logger = logging.getLogger("onebeat")
 
@@ -34,7 +34,7 @@ class Heartbeat:
         self.broker_takes_nothing = False
         #: How many messages could not be handed over since the process started, each try counted.
         self.failed = 0
-        self._counted_before = counters.since(using, {})
+        self._counted_before = events.counted_since(using, {})
         self._standby = False
         self._row: int | None = None
         self._able_since: datetime | None = None
@@ -121,7 +121,7 @@ class Heartbeat:
             unable_reason=self._unable_reason,
             lag=self.lag,
             failed=self.failed,
-            tally=counters.since(self.using, self._counted_before),
+            tally=events.counted_since(self.using, self._counted_before),
         )
 
     def _record_outage(self, now: datetime, before: datetime | None, last: datetime | None) -> None:

@@ -14,7 +14,7 @@ from onebeat.core.text import all_paused, iso
 from onebeat.db import database_clock
 from onebeat.models import Beat, TaskState
 from onebeat.store import global_pause, outages
-from onebeat.store.counters import SENT
+from onebeat.store.events import SENT
 
 #: The counts of a scheduler that has stopped are kept in the answer for this long, so that a collector still gets them.
 _REMEMBERED = timedelta(hours=1)

@@ -1,14 +1,40 @@
-"""The signals of `onebeat.signals`, and counts of the same, emitted by whoever writes the row that they are about."""
+"""The signals of `onebeat.signals`, emitted by whoever writes the row that they are about, and how many messages this
+process has sent and how many times it has skipped, by reason: committed ones only, a range of times as one.
+"""
 
 from __future__ import annotations
 
 import uuid
+from collections import Counter
+from collections.abc import Mapping
 from datetime import datetime
+from functools import partial
+
+from django.db import transaction
 
 from onebeat import signals
 from onebeat.core.reasons import Reason
 from onebeat.models import Occurrence, PeriodicTask
-from onebeat.store import counters
+
+#: The word for those that were sent; the others are reasons.
+SENT = "sent"
+
+_tallies: dict[str, Counter[str]] = {}
+
+
+def count(using: str, what: str, number: int = 1) -> None:
+    """Count when the present transaction has committed, or at once where there is none."""
+    transaction.on_commit(partial(_count, using, what, number), using=using)
+
+
+def _count(using: str, what: str, number: int) -> None:
+    _tallies.setdefault(using, Counter())[what] += number
+
+
+def counted_since(using: str, before: Mapping[str, int]) -> dict[str, int]:
+    """What has been counted besides `before`; {} for that: since the process started."""
+    now = _tallies.get(using, Counter())
+    return {what: number - before.get(what, 0) for what, number in now.items() if number != before.get(what, 0)}
 
 
 def sent(
@@ -31,7 +57,7 @@ def skipped(
     last_due_at: datetime | None = None,
 ) -> None:
     """A nominal time, or a range of them, is not sent."""
-    counters.add(using, reason)
+    count(using, reason)
     arguments = {"due_at": due_at, "last_due_at": last_due_at, "run": run, "reason": reason, "detail": detail}
     signals.emit(signals.occurrence_skipped, Occurrence, using, task=name, task_id=task, **arguments)
 

@@ -16,7 +16,7 @@ from onebeat.core.text import storable
 from onebeat.db import database_clock, transactions
 from onebeat.db.reads import among, among_sql
 from onebeat.models import Occurrence
-from onebeat.store import batches, counters, events
+from onebeat.store import batches, events
 from onebeat.store.occurrences import TABLE, Claimed
 
 #: Where counts of claims and failures end: a broker that refuses for days must not overflow their columns.
@@ -47,7 +47,7 @@ def sent(using: str, token: int, ids: Iterable[int]) -> int:
 
 def emit_sent(using: str, those: Collection[Claimed]) -> None:
     """Increment the counter of sent messages and emit `task_sent` for each."""
-    counters.add(using, counters.SENT, len(those))
+    events.count(using, events.SENT, len(those))
     if not signals.task_sent.has_listeners(Occurrence):
         return
     for one in those:
