@@ -22,8 +22,8 @@ _FACT = "INSERT INTO django_celery_beat_intervalschedule (every, period) VALUES 
 
 _OLD = (
     "INSERT INTO onebeat_occurrence (task_id, task_uid, task_name, due_at, run, state, reason, detail, celery_task_id,"
-    " claims, decided_at, sent_at) SELECT 1000000000 + n % 1000, 'task ' || n % 1000, at, 0, 'sent', '', '',"
-    " gen_random_uuid(), 1, at, at FROM (SELECT n, (now() AT TIME ZONE 'UTC') - interval '10 days'"
+    " claims, decided_at, sent_at) SELECT 1000000000 + n % 1000, n % 1000, 'task ' || n % 1000, at, 0, 'sent', '',"
+    " '', gen_random_uuid(), 1, at, at FROM (SELECT n, (now() AT TIME ZONE 'UTC') - interval '10 days'"
     " - ({count} - n / 1000) * interval '1 second' AS at FROM generate_series(1, {count}) n) rows"
 )
 

@@ -73,7 +73,7 @@ class Sizes:
             calls=960,
             instants=50,
             recovery=10_000,
-            pruning=100_000,
+            pruning=400_000,
             pruning_seconds=4.0,
             pruning_command=False,
             worked=1_500,

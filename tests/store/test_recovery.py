@@ -5,15 +5,17 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator
 from datetime import timedelta
+from typing import Any
 
 import pytest
-from django.db import OperationalError
+from django.db import OperationalError, connection
+from django.test.utils import CaptureQueriesContext
 
 from onebeat.core import clock, identity
-from onebeat.dispatch.base import Unsent
+from onebeat.dispatch.base import PublishResult, Unsent
 from onebeat.models import Beat, ClaimedBatch, Fact, Occurrence, PeriodicTask, TaskState
 from onebeat.models.instants import from_utc
-from onebeat.store import batches, claims, recovery
+from onebeat.store import batches, claims, recovery, settling
 from onebeat.store import occurrences as rows
 from onebeat.store.claims import Terms
 from tests.engine.kit import Bench, at, clocked, due, every, ledger, options, set_task, sweep, task
@@ -248,6 +250,77 @@ def test_a_claim_that_another_took_over_is_not_settled(bench: Bench, other: Benc
     assert ledger(one) == [(5, "claimed", "")]
     (row,) = Occurrence.objects.all()
     assert (row.claims, batches.lease_end("default", row.claim_token)) == (2, at(6 + 2 * LEASE))
+
+
+def test_a_partly_settled_batch_is_recovered_for_the_rest_alone(bench: Bench, other: Bench) -> None:
+    for name in "abc":
+        task(name, clocked=clocked(at(5)))
+    bench.tick()
+    other.tick()
+    clock.move(at(5))
+    batch = claims.due("default", Terms(7, timedelta(seconds=LEASE), 10, lambda now: now), None)
+    first, second, third = batch.occurrences
+    assert settling.sent("default", batch.token, [first.id]) == 1
+    settling.postpone("default", batch.token, second.id, at(5 + 3 * LEASE), "no")
+    batches.close("default", [batch.token])
+    other.work(LEASE - 1)
+    assert other.sent == []
+    other.work(8)
+    assert other.sent == [(third.task.name, 5)]
+    other.work(2 * LEASE)
+    assert other.sent == [(third.task.name, 5), (second.task.name, 5)]
+    counted = dict(Occurrence.objects.values_list("pk", "claims"))
+    assert counted == {first.id: 1, second.id: 1, third.id: 2}, "what was given back was claimed once"
+    other.work(LEASE)
+    assert not ClaimedBatch.objects.exclude(holder=None, lease_until__gt=at(0)).filter(lease_until__lte=at(40)).exists()
+
+
+def test_giving_back_is_the_work_of_one_row(bench: Bench, other: Bench) -> None:
+    for number in range(20):
+        task(f"t{number}", clocked=clocked(at(5)))
+    other.tick()
+    clock.move(at(5))
+    bench.die_at("claimed")
+    with CaptureQueriesContext(connection) as made:
+        bench.engine.close()
+    writes = [one["sql"] for one in made if one["sql"].startswith("UPDATE") and "onebeat_occurrence" in one["sql"]]
+    assert writes == []
+    other.tick()
+    assert len(other.sent) == 20, "and nobody waits for the lease"
+
+
+def test_a_slow_broker_keeps_its_batch(bench: Bench, other: Bench) -> None:
+    """It takes longer for the batch than the lease lasts, and the others look for lost ones all the time."""
+    slow = Bench(flush_size=1)
+    for number in range(8):
+        task(f"t{number}", clocked=clocked(at(5)))
+    slow.tick()
+    other.tick()
+    accepts = slow.outbox.answer
+
+    def answer(message: Any) -> PublishResult:
+        clock.move(clock.host_now() + timedelta(seconds=LEASE / 4))
+        other.tick()
+        return accepts(message)
+
+    slow.outbox.answer = answer
+    clock.move(at(5))
+    with clock.using(clock.Source(monotonic=lambda: (clock.host_now() - at(0)).total_seconds())):
+        slow.tick()
+    assert (len(slow.sent), other.sent) == (8, [])
+    slow.engine.close()
+
+
+def test_a_settled_batch_leaves_with_the_next_claim(bench: Bench) -> None:
+    task(interval=every(10))
+    bench.work(10)
+    (first,) = ClaimedBatch.objects.all()
+    bench.work(10)
+    (second,) = ClaimedBatch.objects.all()
+    assert first.token != second.token
+    bench.work(LEASE + 6)
+    bench.engine.close()
+    assert ClaimedBatch.objects.count() == 1
 
 
 def test_a_database_lost_before_the_outcome_was_recorded_makes_no_copies(bench: Bench, other: Bench) -> None:

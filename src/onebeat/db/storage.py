@@ -1,11 +1,14 @@
-"""How PostgreSQL keeps a table: room in its pages, and when autovacuum comes by. Other databases have no such settings:
-InnoDB writes a row in its place and purges by itself.
+"""What tables take, and how PostgreSQL keeps them: room in their pages, when autovacuum comes by. Others have no such
+settings: InnoDB writes a row in its place and purges by itself.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
+from django.db import connections
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
 
@@ -42,3 +45,40 @@ class SetStorage(Operation):
     def _alter(self, schema_editor: BaseDatabaseSchemaEditor, what: str) -> None:
         if schema_editor.connection.vendor == "postgresql":
             schema_editor.execute(f"ALTER TABLE {schema_editor.quote_name(self.table)} {what}")
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """What a table takes; None: this database does not say. The rows are an estimate, but on SQLite."""
+
+    rows: int | None
+    #: With its indexes.
+    bytes: int | None
+    #: Versions of rows that wait for vacuum.
+    dead_rows: int | None
+
+
+_SIZES = {
+    "postgresql": "SELECT relname, n_live_tup, pg_total_relation_size(relid), n_dead_tup FROM pg_stat_user_tables"
+    " WHERE relid = ANY (SELECT to_regclass(quote_ident(name)) FROM unnest(%s::text[]) AS t(name))",
+    "mysql": "SELECT table_name, table_rows, data_length + index_length, NULL FROM information_schema.tables"
+    " WHERE table_schema = DATABASE() AND FIND_IN_SET(table_name, %s)",
+}
+
+
+def sizes(using: str, tables: Sequence[str]) -> dict[str, Size]:
+    """What these tables take, by name."""
+    link = connections[using]
+    with link.cursor() as cursor:
+        if link.vendor in _SIZES:
+            cursor.execute(_SIZES[link.vendor], [list(tables) if link.vendor == "postgresql" else ",".join(tables)])
+            return {name: Size(*map(_whole, figures)) for name, *figures in cursor.fetchall()}
+        found = {}
+        for name in tables:
+            cursor.execute(f"SELECT COUNT(*) FROM {link.ops.quote_name(name)}")
+            found[name] = Size(cursor.fetchone()[0], None, None)
+        return found
+
+
+def _whole(figure: Any) -> int | None:
+    return None if figure is None else int(figure)

@@ -1,4 +1,4 @@
-"""`onebeat status`: what the schedulers are doing, for a person."""
+"""`onebeat status`: what the schedulers are doing and what the tables take, for a person."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # the models are loaded when a command is handled
 
     from onebeat.management.common import Subparsers
     from onebeat.queries.status import Status
+    from onebeat.queries.storage import Storage
 
 NAME = "status"
 NEEDS_TABLES = True
@@ -27,15 +28,23 @@ _UNABLE = {
 
 def add(commands: Subparsers) -> list[CommandParser]:
     """Declare the subcommand."""
-    return [commands.add_parser(NAME, help="show schedulers, what is due and what is quarantined")]
+    parser = commands.add_parser(NAME, help="show schedulers, what is due and what is quarantined")
+    parser.add_argument("--storage", action="store_true", help="show what the tables take and what goes next")
+    return [parser]
 
 
-def handle(command: BaseCommand, *, database: str, as_json: bool, **options: object) -> None:
-    """What the schedulers are doing."""
-    from onebeat.queries.status import status
+def handle(command: BaseCommand, *, database: str, as_json: bool, storage: bool, **options: object) -> None:
+    """What the schedulers are doing; with `storage`, what the tables take."""
+    from onebeat.queries import status as schedulers
+    from onebeat.queries import storage as tables
 
-    found = status(database)
-    for line in [json.dumps(found, default=str)] if as_json else lines(found):
+    if storage:
+        sizes = tables.storage(database)
+        text = [json.dumps(sizes)] if as_json else storage_lines(sizes)
+    else:
+        found = schedulers.status(database)
+        text = [json.dumps(found, default=str)] if as_json else lines(found)
+    for line in text:
         command.stdout.write(line)
 
 
@@ -60,3 +69,17 @@ def lines(found: Status) -> list[str]:
     ):
         out += [f"{words}: {task['name']} ({task['id']}): {task['reason']}" for task in tasks]
     return out
+
+
+def storage_lines(found: Storage) -> list[str]:
+    """What the tables take, as lines of text; a dash is what this database does not say."""
+    out = [f"{'table':<24}{'rows':>14}{'bytes':>16}{'dead rows':>14}  oldest row"]
+    for name, one in found["tables"].items():
+        figures = ["-" if value is None else f"{value:,}" for value in (one["rows"], one["bytes"], one["dead_rows"])]
+        out.append(f"{name:<24}{figures[0]:>14}{figures[1]:>16}{figures[2]:>14}  {one['oldest'] or '-'}")
+    plan = found["retention"]
+    for words, before in (("sent", plan["sent_before"]), ("failed and skipped", plan["failed_before"])):
+        out.append(f"{words}: {'kept for ever' if before is None else f'deleted when decided before {before}'}")
+    under_way = f"goes on after the occurrence {plan['after']}" if plan["after"] else "begins at the oldest occurrence"
+    holder = f"the scheduler {plan['holder']} does it" if plan["holder"] else "no scheduler does it now"
+    return [*out, f"the next piece {under_way}; {holder}"]

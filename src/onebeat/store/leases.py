@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db.models import F, QuerySet
 
 from onebeat.db import database_clock, upserts, utc_columns
 from onebeat.models import Lease
 from onebeat.models.instants import DatabaseNow
+
+#: The name of the lease under which one scheduler sweeps and prunes.
+HOUSEKEEPING = "housekeeping"
 
 
 def take(using: str, name: str, holder: int, span: timedelta) -> int | None:
@@ -35,6 +38,12 @@ def renew(using: str, name: str, term: int, span: timedelta) -> bool:
 def release(using: str, name: str, term: int) -> None:
     """Let the next one have it at once."""
     _of_term(using, name, term).update(lease_until=DatabaseNow())
+
+
+def holder(using: str, name: str, now: datetime) -> int | None:
+    """Who has it now; None: nobody."""
+    held = Lease.objects.using(using).filter(pk=name, lease_until__gt=now)
+    return held.values_list("holder", flat=True).first()
 
 
 def place(using: str, name: str) -> int:

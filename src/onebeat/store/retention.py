@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import IntegrityError
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, Max, Min, OuterRef, Q, QuerySet
 from django.db.models.functions import Coalesce, Greatest
 
 from onebeat.conf import Settings
@@ -39,7 +39,7 @@ logger = logging.getLogger("onebeat")
 #: How long the row of a scheduler that has gone is kept, for people who ask what happened.
 _GONE = timedelta(days=7)
 #: Tasks are deleted one by one, with what belongs to them: each is the work of so many occurrences.
-_WORTH = 10
+_WORTH = 100
 #: How many rows of the smaller tables are deleted in one piece.
 _MOST = 1000
 #: What `once` writes into the options of the tasks that it makes.
@@ -85,20 +85,18 @@ def occurrences(using: str, keep: Keep, after: int, size: int) -> tuple[int | No
     if before is None:
         return None, 0
     move_horizon(using, before)
-    rows = Occurrence.objects.using(using).filter(pk__gt=after).order_by("pk")
-    found = list(rows.values_list("pk", "decided_at")[:size])
-    if not any(decided_at < before for _, decided_at in found):
+    rows = Occurrence.objects.using(using).filter(pk__gt=after).order_by("pk")[:size]
+    found = rows.aggregate(last=Max("pk"), oldest=Min("decided_at"), number=Count("pk"))
+    if found["oldest"] is None or found["oldest"] >= before:
         return None, 0
-    last = found[-1][0]
-    ids = list(_old(using, keep).filter(pk__gt=after, pk__lte=last).values_list("pk", flat=True))
-    # Asked again for the state: one that was skipped may have been claimed since.
-    gone = Occurrence.objects.using(using).filter(pk__in=ids, state__in=_SHORT + _LONG).delete()[0] if ids else 0
-    return (last if len(found) == size else None), gone
+    # One statement, which looks at each row under its lock: one that was skipped may have been claimed just now.
+    gone = _old(using, keep).filter(pk__gt=after, pk__lte=found["last"]).delete()[0]
+    return (found["last"] if found["number"] == size else None), gone
 
 
 def _old(using: str, keep: Keep) -> QuerySet[Occurrence, Any]:
     last = Greatest("due_at", Coalesce("last_due_at", "due_at"))
-    return Occurrence.objects.using(using).annotate(onebeat_last=last).filter(keep.old())
+    return Occurrence.objects.using(using).alias(onebeat_last=last).filter(keep.old())
 
 
 def _once(using: str, keep: Keep) -> QuerySet[PeriodicTask, Any]:
