@@ -139,8 +139,8 @@ class Engine:
             if self.parts.stopping() or not self.parts.dispatcher.ready():
                 return False, now
             self.heartbeat.report_if_due(self._publisher.failing_since)  # it may have stood still since the last batch
-            floor = None if full else self._wake_lower_bound
-            batch = claims.due(self.parts.using, terms, floor, self._publisher.settled)
+            lower_bound = None if full else self._wake_lower_bound
+            batch = claims.due(self.parts.using, terms, lower_bound, self._publisher.settled)
             self._publisher.settled.clear()
             now = batch.now
             self.heartbeat.lag = max(timedelta(0), now - batch.oldest) if batch.oldest else timedelta(0)

@@ -68,8 +68,8 @@ def open_ones(using: str, tokens: Collection[int] | None = None) -> QuerySet[Occ
 
 def lease_end(using: str, token: int | None) -> datetime | None:
     """Until when a batch is somebody's; None: nobody holds it."""
-    held = _one(using, token or 0).exclude(holder=None)
-    return held.values_list("lease_until", flat=True).first()
+    taken = _one(using, token or 0).exclude(holder=None)
+    return taken.values_list("lease_until", flat=True).first()
 
 
 def _one(using: str, token: int) -> QuerySet[ClaimedBatch, ClaimedBatch]:

@@ -42,8 +42,8 @@ def release(using: str, name: str, term: int) -> None:
 
 def holder(using: str, name: str, now: datetime) -> int | None:
     """Who has it now; None: nobody."""
-    held = Lease.objects.using(using).filter(pk=name, lease_until__gt=now)
-    return held.values_list("holder", flat=True).first()
+    current = Lease.objects.using(using).filter(pk=name, lease_until__gt=now)
+    return current.values_list("holder", flat=True).first()
 
 
 def place(using: str, name: str) -> int:
