@@ -30,8 +30,8 @@ def still_mine(using: str, token: int, ids: Iterable[int]) -> set[int]:
     clock, told = database_clock.clock_sql(using)
     where, params = _mine(using, token, ids)
     with connections[using].cursor() as cursor:
-        held = f"EXISTS (SELECT 1 FROM {batches.TABLE} WHERE token = %s AND lease_until > {clock})"
-        cursor.execute(f"SELECT id FROM {TABLE} WHERE {where} AND {held}", [*params, token, *told])
+        leased = f"EXISTS (SELECT 1 FROM {batches.TABLE} WHERE token = %s AND lease_until > {clock})"
+        cursor.execute(f"SELECT id FROM {TABLE} WHERE {where} AND {leased}", [*params, token, *told])
         return {row[0] for row in cursor.fetchall()}
 
 
@@ -68,8 +68,8 @@ def postpone(using: str, token: int, pk: int, until: datetime, failure: str = ""
     alone = batches.new_token(until)
     changes: dict[str, object] = {"claim_token": alone}
     if failure:
-        told = Value(storable(f"publishing failed: {failure}", _LONGEST), output_field=models.TextField())
-        changes["detail"] = Case(When(run=0, then=told), default=F("detail"))
+        why = Value(storable(f"publishing failed: {failure}", _LONGEST), output_field=models.TextField())
+        changes["detail"] = Case(When(run=0, then=why), default=F("detail"))
         changes["publish_failures"] = Least(F("publish_failures"), MANY) + 1
     with transactions.short_transaction(using):
         if _held(using, token, [pk]).update(**changes):
