@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from datetime import timedelta
 
 import pytest
 from django.db import connection
 
 from onebeat.core import clock
+from onebeat.core.attempts import Attempt, Outcome
 from onebeat.models import Occurrence, PeriodicTask
 from onebeat.store import attempts
 from tests.engine.kit import Bench, another_session, at, every, sql
 
 _TASKS, _ROUNDS = 100, 4
+_WORKER = "celery@worker-7f9c4d-x2x9z"
 
 
 def _updates() -> tuple[int, int]:
@@ -45,13 +46,15 @@ def test_nearly_all_updates_of_the_ledger_touch_no_index(bench: Bench, held_back
             cursor.execute("SELECT COUNT(*) FROM onebeat_occurrence")
         for _ in range(_ROUNDS):
             bench.advance(10)
+            runs = []
             for number, row in enumerate(Occurrence.objects.filter(state="sent")):
-                one = attempts.Attempt(row.task_uid, row.due_at, row.run, 0)
-                attempts.begin("default", one, number + 1, "celery@worker-7f9c4d-x2x9z")
-                clock.move(clock.host_now() + timedelta(milliseconds=1))
+                one = Attempt(row.task_uid, row.due_at, row.run, 0)
+                attempts.begin("default", one, number + 1, _WORKER)
                 failed = number % 10 == 0
-                outcome = attempts.Outcome.FAILURE if failed else attempts.Outcome.SUCCESS
-                attempts.end("default", one, number + 1, outcome, "ValueError('no such order')" if failed else "")
+                outcome = Outcome.FAILURE if failed else Outcome.SUCCESS
+                ending = clock.monotonic(), outcome, "ValueError('no such order')" if failed else ""
+                runs.append(attempts.Run(one, _WORKER, number + 1, 0.0, ending, start_is_known=True))
+            assert attempts.write("default", runs) == []
     assert Occurrence.objects.filter(due_at__gt=at(0), finished_at__isnull=False).count() == _TASKS * _ROUNDS
     now_updated, now_hot = _updates()
     share = (now_hot - hot) / (now_updated - updated)
