@@ -10,7 +10,9 @@ not for what they mean.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from datetime import datetime, tzinfo
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import lru_cache
@@ -63,9 +65,57 @@ def _quiet(kind: type) -> type:
 def quiet(model: type[M]) -> type[M]:
     """A class decorator: makes every field of the model `Quiet`."""
     for field in model._meta.local_fields:
-        if not field.auto_created and not issubclass(type(field), Quiet):
+        if field.auto_created:
+            continue
+        field.validators.append(RowRule(field.name))
+        if not issubclass(type(field), Quiet):
             field.__class__ = _quiet(type(field))  # type: ignore[arg-type]
     return model
+
+
+class RowRule:
+    """A validator of one field that asks what the rules of the whole row say of it, for REST serializers, which never
+    call `full_clean`. They hand themselves over to a validator with `requires_context`.
+
+    Only of fields that were posted, by what was posted: a view may add others when it saves. A serializer within
+    another does not know its data; there each field is looked at by itself.
+    """
+
+    requires_context = True
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __call__(self, value: object, serializer_field: object = None) -> None:
+        """Raises ValidationError. Does nothing for Django itself, whose ways go by `full_clean` and `save`."""
+        serializer = getattr(serializer_field, "parent", None)
+        model: Any = getattr(getattr(serializer, "Meta", None), "model", None)
+        if not hasattr(model, "check_row"):
+            return
+        posted = getattr(serializer, "initial_data", None)
+        row = _with_posted(model, getattr(serializer, "instance", None), posted if isinstance(posted, Mapping) else {})
+        setattr(row, self.name, value)
+        try:
+            model._meta.get_field(self.name).run_validators(value)
+        except ValidationError:
+            return  # which the serializer asks too
+        try:
+            row.check_row()
+        except ValidationError as error:
+            if self.name in error.error_dict:
+                raise ValidationError(error.error_dict[self.name]) from error
+
+
+def _with_posted(model: Any, instance: object, posted: Mapping[str, object]) -> Any:
+    """An object as the posted values would leave it; they may be spelt as nobody reads them yet."""
+    row = copy(instance) if isinstance(instance, model) else model()
+    for field in model._meta.concrete_fields:
+        if field.name in posted:
+            given = None if field.null and posted[field.name] == "" else posted[field.name]
+            with suppress(ValidationError):
+                given = field.to_python(given)
+            setattr(row, field.attname, given)
+    return row
 
 
 if TYPE_CHECKING:

@@ -226,6 +226,14 @@ class ScheduleValue(models.Model):
         if errors:
             raise ValidationError(errors)
 
+    def check_row(self) -> None:
+        """What `save` would refuse, for `fields.RowRule`. Raises `ValidationError` on each field that is wrong."""
+        if not self.keeps_reading():
+            self.clean_value()
+        using = self._state.db or router.db_for_write(type(self), instance=self)
+        if not self._state.adding and self._stored(using) != self.value() and (twin := self.twin(using)):
+            raise ValidationError(dict.fromkeys(self.VALUE, _taken(twin)))
+
     def clean_fields(self, exclude: Any = None) -> None:
         """Part of `full_clean`: the rule as a whole too."""
         if self.keeps_reading():  # tidying the text would end it
@@ -262,8 +270,7 @@ class ScheduleValue(models.Model):
         return (rows if self.pk is None else rows.exclude(pk=self.pk)).order_by("pk").first()
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save, or adopt the row that holds this value. Raises `ValidationError` for a value that is no schedule, and
-        for an edit into a value that another row holds."""
+        """Save, or adopt the row that holds this value. Raises `ValidationError` as `check_row` does."""
         kwargs |= dict(zip(SAVE_ARGUMENTS, args, strict=False))
         using = kwargs.get("using") or router.db_for_write(type(self), instance=self)
         names = kwargs.get("update_fields")

@@ -16,6 +16,7 @@ from onebeat.core.recurrence import EPOCH, Cron, Recurrence, check_crontab, rule
 from onebeat.errors import InvalidSchedule
 from onebeat.models import fields
 from onebeat.models.celery_readings import CeleryReading, readings
+from onebeat.models.indexes import one_row_for_each_value
 from onebeat.models.instants import to_utc
 from onebeat.models.schedule_value import ScheduleQuerySet, ScheduleValue
 
@@ -55,6 +56,7 @@ SOLAR_SCHEDULES = [
 
 
 @fields.quiet
+@one_row_for_each_value
 class IntervalSchedule(ScheduleValue):
     """Every so many days, hours, minutes, seconds or microseconds of elapsed time."""
 
@@ -121,6 +123,7 @@ class IntervalSchedule(ScheduleValue):
 
 
 @fields.quiet
+@one_row_for_each_value
 class CrontabSchedule(ScheduleValue):
     """The minutes of a zone's wall clock that match five crontab fields, all of them at once."""
 
@@ -238,6 +241,7 @@ class CrontabSchedule(ScheduleValue):
 
 
 @fields.quiet
+@one_row_for_each_value
 class SolarSchedule(ScheduleValue):
     """An event of the sun as seen from one place."""
 
@@ -284,6 +288,7 @@ class SolarSchedule(ScheduleValue):
 
 
 @fields.quiet
+@one_row_for_each_value
 class ClockedSchedule(ScheduleValue):
     """One instant."""
 

@@ -265,6 +265,10 @@ class PeriodicTask(models.Model):
     def _validates_by_itself(self) -> bool:
         return type(self).validate_unique is not PeriodicTask.validate_unique
 
+    def check_row(self) -> None:
+        """What `save` would refuse, for `fields.RowRule`. Raises `ValidationError` on each field that is wrong."""
+        task_rules.check_task(self)
+
     def clean_fields(self, exclude: Any = None) -> None:
         """Part of `full_clean`: the rules too. A form for fewer fields gets what is wrong with the others as about the
         whole.
