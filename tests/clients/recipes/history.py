@@ -7,7 +7,6 @@ from typing import Any
 PACKAGES = ("django-simple-history==3.13.0",)
 DID = "`PeriodicTask` is registered with it, its table made; edits by code and admin leave records, one is taken back"
 APPS = '"simple_history",'
-QUICK = True
 FILES = (
     (
         "shop/admin.py",

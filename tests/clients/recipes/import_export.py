@@ -9,7 +9,6 @@ DID = (
     "tasks and schedules are exported by its pages of the admin; tasks are changed and added by importing a file there"
 )
 APPS = '"import_export",'
-QUICK = True
 FILES = (
     (
         "shop/admin.py",

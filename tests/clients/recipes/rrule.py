@@ -8,7 +8,6 @@ PACKAGES = ("django-celery-beat-rrule==0.0.3",)
 DID = "its scheduler, in classic mode, sends tasks on rules of its own table; one is switched off and one added"
 SETTINGS = 'INSTALLED_APPS += ["django_celery_beat_rrule"]'
 BEAT = "celery -A proj beat -S django_celery_beat_rrule.schedulers:RruleDatabaseScheduler"
-QUICK = True
 
 
 def build() -> None:

@@ -8,7 +8,6 @@ PACKAGES = ("django-unfold==0.91.0",)
 DID = "its documented recipe: list, form, history and actions of each model; a task added and one changed"
 SECTION = "django-unfold"
 APPS = '"unfold",'
-QUICK = True
 FILES = (
     (
         "shop/admin.py",
