@@ -24,22 +24,22 @@ class SetStorage(Operation):
         self.parameters = parameters
 
     def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
-        """As Django's."""
+        """The arguments from which a migration makes the operation again."""
         return type(self).__name__, [self.table, self.parameters], {}
 
     def state_forwards(self, app_label: str, state: Any) -> None:
-        """Models know nothing of it."""
+        """Change nothing: models do not know storage parameters."""
 
     def database_forwards(self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: Any) -> None:
-        """Set them."""
+        """Set the parameters, on PostgreSQL."""
         self._alter(schema_editor, f"SET ({', '.join(f'{name} = {value}' for name, value in self.parameters.items())})")
 
     def database_backwards(self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: Any) -> None:
-        """Forget them."""
+        """Reset the parameters to the server's defaults, on PostgreSQL."""
         self._alter(schema_editor, f"RESET ({', '.join(self.parameters)})")
 
     def describe(self) -> str:
-        """As Django's."""
+        """The line that `migrate --plan` prints."""
         return f"Set storage parameters of {self.table}"
 
     def _alter(self, schema_editor: BaseDatabaseSchemaEditor, what: str) -> None:
