@@ -50,6 +50,7 @@ class OneRow(models.BaseConstraint):
 
     def __init__(self, unique: models.UniqueConstraint) -> None:
         super().__init__(name=unique.name)
+        self.fields = unique.fields  # Django's `validate_constraints` asks for them
         for name in ("constraint_sql", "create_sql", "remove_sql", "validate", "clone"):  # a clone is for migrations
             setattr(self, name, getattr(unique, name))
 
