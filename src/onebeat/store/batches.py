@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import QuerySet
 
 from onebeat.db import database_clock
 from onebeat.db.reads import among
@@ -54,9 +54,14 @@ def lock_lost(using: str, now: datetime, limit: int) -> dict[int, int | None]:
 
 
 def close(using: str, tokens: Iterable[int]) -> None:
-    """Remove those of these batches of which nothing is open any more."""
-    ours = ClaimedBatch.objects.using(using).filter(among(using, "token", tokens))
-    ours.filter(~Exists(_claimed(using).filter(claim_token=OuterRef("token")))).delete()
+    """Remove those of these batches of which nothing is open any more. A settled batch never opens again.
+
+    In two statements: within one that deletes, MySQL would wait for whoever holds one of the occurrences.
+    """
+    done = set(tokens)
+    done -= set(open_ones(using, done).values_list("claim_token", flat=True).distinct())
+    if done:
+        ClaimedBatch.objects.using(using).filter(among(using, "token", done)).delete()
 
 
 def open_ones(using: str, tokens: Collection[int] | None = None) -> QuerySet[Occurrence, Any]:
