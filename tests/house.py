@@ -25,9 +25,9 @@ GLOSSARY = ROOT / "docs" / "glossary.md"
 CONTRACT_ROWS = 16
 MODULES_IN_A_PACKAGE = 22
 LINES_IN_A_FILE = 400
-LINES = 27_650
-OPEN_TYPES = 380
-GIVEN_UP = 26
+LINES = 27_625
+OPEN_TYPES = 263
+GIVEN_UP = 21
 TERMS = 40
 
 #: Where Celery and its libraries may be imported.

@@ -75,7 +75,7 @@ def run_of(request: Any, attempt: Attempt, *, guarded: bool) -> Run:
     return Run(attempt, str(request.get("hostname") or ""), decides=guarded or awaited, awaited=awaited)
 
 
-def _begun(request: Any, run: Run) -> None:
+def _begun(request: object, run: Run) -> None:
     run.token, run.began = run.token or secrets.randbits(62), clock.monotonic()
     setattr(request, RUN, run)
     recorder().put(run)

@@ -43,7 +43,7 @@ class Scheduler(beat.Scheduler):
         """What code declares: the `schedules.py` of the apps, and the entries of CELERY_BEAT_SCHEDULE."""
         return autosync.of_scheduler(self.app)
 
-    def tick(self, *args: Any, **kwargs: Any) -> float:
+    def tick(self, *args: object, **kwargs: object) -> float:
         """Do what is due. Returns the seconds that beat may sleep."""
         if self._loop is None:
             self._loop = self._new_loop()
@@ -78,5 +78,5 @@ class Scheduler(beat.Scheduler):
         return new_loop(dispatcher, using, autosync.AtWork(using, self.declared_in_code).step)
 
 
-def _leave(number: int, frame: Any) -> None:
+def _leave(number: int, frame: object) -> None:
     raise SystemExit(0)

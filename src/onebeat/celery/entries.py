@@ -67,7 +67,7 @@ class ModelEntry(ScheduleEntry):
     options: dict[str, object]
     #: As django-celery-beat writes it: in UTC where times are naive.
     last_run_at: datetime
-    model_schedules: ClassVar[tuple[tuple[Any, Any, str], ...]] = celery_entries.KINDS
+    model_schedules: ClassVar[tuple[tuple[object, object, str], ...]] = celery_entries.KINDS
     save_fields: ClassVar[list[str]] = ["last_run_at", "total_run_count", "no_changes"]
 
     def __init__(self, model: PeriodicTask, app: Celery | None = None) -> None:
@@ -149,7 +149,7 @@ class ModelEntry(ScheduleEntry):
         model.save()
 
     @classmethod
-    def to_model_schedule(cls, schedule: Any) -> tuple[Any, str]:
+    def to_model_schedule(cls, schedule: object) -> tuple[object, str]:
         """The row for a Celery schedule, and the name of the task's field for it. Raises `ValidationError`."""
         schedule, model, field = celery_entries.kind_of(schedule, cls.model_schedules)
         return model.from_schedule(schedule), field
@@ -183,14 +183,14 @@ class ModelEntry(ScheduleEntry):
         return fields
 
     @classmethod
-    def _unpack_options(cls, **options: Any) -> dict[str, Any]:
+    def _unpack_options(cls, **options: object) -> dict[str, object]:
         return celery_entries.options(options).columns
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: {self.name} {self.task}(*{self.args}, **{self.kwargs}) {self.schedule}>"
 
 
-def store_entry(name: str, fields: dict[str, Any], extra: dict[str, Any]) -> PeriodicTask:
+def store_entry(name: str, fields: dict[str, object], extra: dict[str, object]) -> PeriodicTask:
     """Make the task `name` or bring it to these fields, and leave it alone if it has them.
 
     `extra`: options of its messages for which it has no column. Raises `ValidationError` naming what is wrong.

@@ -74,7 +74,7 @@ class HookedDispatcher(CeleryDispatcher):
             return Refused("the task was deleted meanwhile")
         return super()._send(message, producer)
 
-    def _apply(self, message: Message, producer: Any) -> None:
+    def _apply(self, message: Message, producer: object) -> None:
         """Hand the message over as an entry. Raises what went wrong with the broker."""
         entry = ModelEntry(self._tasks[message.periodic_task], app=self._scheduler.app)
         options = self._options(message, producer)
@@ -95,7 +95,7 @@ class HookedDispatcher(CeleryDispatcher):
         """Nothing is known before the hook has been: it may change the arguments."""
         return None
 
-    def _noting_errors(self, *args: Any, **kwargs: Any) -> object:
+    def _noting_errors(self, *args: object, **kwargs: object) -> object:
         """`apply_async` as `apply_entry` finds it: Celery's own logs the error and says nothing."""
         try:
             return self._apply_async(*args, **kwargs)

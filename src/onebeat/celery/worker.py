@@ -60,7 +60,7 @@ def on_success(sender: Any, **kwargs: Any) -> None:
     _end(sender, sender.request, Outcome.SUCCESS)
 
 
-def on_retry(sender: Any, request: Any, reason: Any = None, **kwargs: Any) -> None:
+def on_retry(sender: object, request: object, reason: object = None, **kwargs: object) -> None:
     """Another attempt is on its way. Without a reason: the worker has cancelled the task because it lost its broker,
     which delivers the same attempt again.
     """
@@ -85,12 +85,12 @@ def on_failure(sender: Any, task_id: str, exception: Any, **kwargs: Any) -> None
     _end(sender, request, next(found_kinds, Outcome.FAILURE), exception)
 
 
-def on_internal_error(sender: Any, request: Any, exception: Any, **kwargs: Any) -> None:
+def on_internal_error(sender: object, request: object, exception: object, **kwargs: object) -> None:
     """Celery itself failed around the body."""
     _end(sender, request, Outcome.FAILURE, exception)
 
 
-def on_revoked(sender: Any, request: Any, terminated: bool, expired: bool, **kwargs: Any) -> None:
+def on_revoked(sender: object, request: object, terminated: bool, expired: bool, **kwargs: object) -> None:
     """Revoked or expired before it ran, or terminated while it did."""
     kind = Outcome.TERMINATED if terminated else Outcome.EXPIRED if expired else Outcome.REVOKED
     _end(sender, request, kind)
@@ -116,7 +116,7 @@ def on_postrun(task: Any, retval: Any, state: str | None, **kwargs: Any) -> None
         _end(task, task.request, Outcome.REJECTED, retval)
 
 
-def on_exit(**kwargs: Any) -> None:
+def on_exit(**kwargs: object) -> None:
     """A process ends: a worker's own, or one of its children, as after `max_tasks_per_child`."""
     recorder().close()
 
@@ -137,7 +137,7 @@ _HANDLERS: dict[Any, Callable[..., None]] = {
 }
 
 
-def _end(task: Any, request: Any, outcome: Outcome, why: Any = None) -> None:
+def _end(task: object, request: object, outcome: Outcome, why: object = None) -> None:
     """An attempt ends. A guarded task records that in any case: the guard goes by it."""
     if getattr(request, attempt_start.COPY, False):
         return
@@ -156,7 +156,7 @@ def _end(task: Any, request: Any, outcome: Outcome, why: Any = None) -> None:
     recorder().put(run, at_once=outcome == Outcome.REQUEUED)
 
 
-def _text(why: Any) -> str:
+def _text(why: object) -> str:
     if not isinstance(why, BaseException):
         return "" if why is None else str(why)
     try:

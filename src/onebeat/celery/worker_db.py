@@ -56,7 +56,7 @@ class OwnConnection:
                 self._link = None
 
     @staticmethod
-    def _new(using: str) -> Any:
+    def _new(using: str) -> object:
         link: Any = connections[using].copy()
         # Each statement is its own transaction, whatever the project's are; and it is kept, so it is not of a pool.
         link.settings_dict["AUTOCOMMIT"] = True

@@ -23,7 +23,7 @@ _MOST_SECONDS = 2**31 - 1
 class CeleryTask(Protocol):
     """A Celery task object, as `@app.task` and `@shared_task` make them."""
 
-    def apply_async(self, *args: Any, **kwargs: Any) -> Any:
+    def apply_async(self, *args: object, **kwargs: object) -> object:
         """Celery's own."""
 
 
@@ -52,9 +52,9 @@ class MessageOptions(TypedDict, total=False):
     argsrepr: str
     kwargsrepr: str
     #: What to run when the task succeeded: a signature or a list of them.
-    link: Any
+    link: object
     #: What to run when the task failed.
-    link_error: Any
+    link_error: object
     #: What Sentry Crons is told of it: `checkin_margin` and `max_runtime` in minutes, `failure_issue_threshold`,
     #: `recovery_threshold`, `owner`.
     monitor: dict[str, Any]
@@ -103,9 +103,9 @@ def message_request(
     key: str,
     at: datetime | timedelta,
     task: str | CeleryTask,
-    args: Iterable[Any],
-    kwargs: Mapping[str, Any] | None,
-    options: Mapping[str, Any],
+    args: Iterable[object],
+    kwargs: Mapping[str, object] | None,
+    options: Mapping[str, object],
     *,
     tags: Iterable[str] = (),
     link: str = "",
@@ -160,13 +160,13 @@ def task_name(task: object) -> str:
     return name
 
 
-def message_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def message_options(options: Mapping[str, object]) -> tuple[dict[str, object], dict[str, object]]:
     """The options that the task has columns for, and the others, which go into one, `TaskOptions.extra`.
 
     Raises `InvalidMessage` for an option that a stored message cannot have, and for a value that it cannot take.
     """
-    columns: dict[str, Any] = {}
-    extra: dict[str, Any] = {}
+    columns: dict[str, object] = {}
+    extra: dict[str, object] = {}
     for name, value in options.items():
         if name not in _CHECKS:
             why = REFUSED.get(name, f"accepted are {', '.join(sorted(_CHECKS))}")
@@ -182,7 +182,7 @@ def message_options(options: Mapping[str, Any]) -> tuple[dict[str, Any], dict[st
     return columns, extra
 
 
-def _expires(value: Any) -> dict[str, Any]:
+def _expires(value: object) -> dict[str, object]:
     if isinstance(value, datetime):
         if value.utcoffset() is None:
             raise InvalidMessage(f"expires: {value.isoformat()} has no time zone")
@@ -193,20 +193,20 @@ def _expires(value: Any) -> dict[str, Any]:
     return {"expire_seconds": math.ceil(seconds)}
 
 
-def _text(name: str, value: Any) -> str:
+def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not 0 < len(value) <= _NAME:
         raise InvalidMessage(f"{name}: a text of 1 to {_NAME} characters is needed, not {value!r}")
     return value
 
 
-def _seconds(name: str, value: Any) -> float:
+def _seconds(name: str, value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise InvalidMessage(f"{name}: a number of seconds above zero is needed, not {value!r}")
     return value
 
 
-def _between(low: int, high: int) -> Callable[[str, Any], int]:
-    def check(name: str, value: Any) -> int:
+def _between(low: int, high: int) -> Callable[[str, object], int]:
+    def check(name: str, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
             raise InvalidMessage(f"{name}: a whole number from {low} to {high} is needed, not {value!r}")
         return value
@@ -214,13 +214,13 @@ def _between(low: int, high: int) -> Callable[[str, Any], int]:
     return check
 
 
-def _flag(name: str, value: Any) -> bool:
+def _flag(name: str, value: object) -> bool:
     if not isinstance(value, bool):
         raise InvalidMessage(f"{name}: True or False is needed, not {value!r}")
     return value
 
 
-def _headers(name: str, value: Any) -> str:
+def _headers(name: str, value: object) -> str:
     if not isinstance(value, Mapping):
         raise InvalidMessage(f"{name}: a dict is needed, not {value!r}")
     text = encode(name, dict(value))
@@ -229,7 +229,7 @@ def _headers(name: str, value: Any) -> str:
     return text
 
 
-def _monitor(name: str, value: Any) -> dict[str, Any]:
+def _monitor(name: str, value: object) -> dict[str, object]:
     if not isinstance(value, Mapping):
         raise InvalidMessage(f"{name}: a dict is needed, not {value!r}")
     for key, one in value.items():
@@ -239,18 +239,18 @@ def _monitor(name: str, value: Any) -> dict[str, Any]:
     return dict(value)
 
 
-def _any(name: str, value: Any) -> Any:
+def _any(name: str, value: object) -> object:
     encode(name, value)
     return value
 
 
-_MONITOR: dict[str, Callable[[str, Any], Any]] = {
+_MONITOR: dict[str, Callable[[str, object], object]] = {
     **dict.fromkeys(("checkin_margin", "max_runtime"), _between(1, 40_320)),
     **dict.fromkeys(("failure_issue_threshold", "recovery_threshold"), _between(1, 720)),
     "owner": _text,
 }
 _COLUMNS = frozenset({"queue", "exchange", "routing_key", "priority", "headers"})
-_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+_CHECKS: dict[str, Callable[[str, object], object]] = {
     **dict.fromkeys(("queue", "exchange", "routing_key", "serializer", "compression"), _text),
     **dict.fromkeys(("shadow", "reply_to", "argsrepr", "kwargsrepr"), _text),
     **dict.fromkeys(("time_limit", "soft_time_limit"), _seconds),

@@ -49,7 +49,7 @@ def inserts(
     table: str,
     columns: Sequence[str] | Mapping[str, str],
     rows: Sequence[Row],
-    alike: Mapping[str, tuple[str, Any]] = MappingProxyType({}),
+    alike: Mapping[str, tuple[str, object]] = MappingProxyType({}),
 ) -> Iterator[tuple[str, list[Any]]]:
     """The statements that insert `rows`, each with its parameters. A clause such as ON CONFLICT may be appended.
 
@@ -77,7 +77,7 @@ def inserts(
 
 def _parted(
     columns: Mapping[str, str], rows: Sequence[Row]
-) -> tuple[Mapping[str, str], Sequence[Row], dict[str, tuple[str, Any]]]:
+) -> tuple[Mapping[str, str], Sequence[Row], dict[str, tuple[str, object]]]:
     """The columns in which rows differ (one at least), those parts of the rows, and the other columns with the value
     that all have.
     """
@@ -90,16 +90,16 @@ def _parted(
     return differ, list(zip(*(parts[name] for name in differ), strict=True)), kept
 
 
-def insertable(using: str, instances: Sequence[models.Model]) -> tuple[dict[str, str], list[list[Any]]]:
+def insertable(using: str, instances: Sequence[models.Model]) -> tuple[dict[str, str], list[list[object]]]:
     """Columns with their types, and values, to insert new instances of one model with.
 
     The first instance decides which columns are inserted: those that it leaves to the database's default are left out.
     """
     link, first = connections[using], instances[0]
     fields: list[Any] = []
-    template: list[Any] = []
+    template: list[object] = []
     for field in first._meta.local_concrete_fields:
-        value: Any = field.pre_save(first, True)
+        value: object = field.pre_save(first, True)
         if not (hasattr(value, "as_sql") or (field.primary_key and value is None)):
             fields.append(field)
             template.append(field.get_db_prep_save(value, link))

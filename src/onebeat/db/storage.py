@@ -23,18 +23,18 @@ class SetStorage(Operation):
         self.table = table
         self.parameters = parameters
 
-    def deconstruct(self) -> tuple[str, list[Any], dict[str, Any]]:
+    def deconstruct(self) -> tuple[str, list[object], dict[str, object]]:
         """The arguments from which a migration makes the operation again."""
         return type(self).__name__, [self.table, self.parameters], {}
 
-    def state_forwards(self, app_label: str, state: Any) -> None:
+    def state_forwards(self, app_label: str, state: object) -> None:
         """Change nothing: models do not know storage parameters."""
 
-    def database_forwards(self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: Any) -> None:
+    def database_forwards(self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: object) -> None:
         """Set the parameters, on PostgreSQL."""
         self._alter(schema_editor, f"SET ({', '.join(f'{name} = {value}' for name, value in self.parameters.items())})")
 
-    def database_backwards(self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: Any) -> None:
+    def database_backwards(self, app_label: str, schema_editor: BaseDatabaseSchemaEditor, *states: object) -> None:
         """Reset the parameters to the server's defaults, on PostgreSQL."""
         self._alter(schema_editor, f"RESET ({', '.join(self.parameters)})")
 

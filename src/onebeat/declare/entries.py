@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import connections, router
@@ -26,7 +25,7 @@ _TAKEN_OVER = (schema.LABEL, "1001_onebeat_engine")
 _WRITTEN = (stored.SCHEDULE, *stored.MESSAGE_FIELDS)
 
 
-def remember_entry(name: str, task: PeriodicTask, entry: Mapping[str, Any]) -> None:
+def remember_entry(name: str, task: PeriodicTask, entry: Mapping[str, object]) -> None:
     """Keep what an entry of this name says of the task that was just written from it, so that a later sync takes none
     of it for a person's hand. An entry of a kind that only a subclass can store is not remembered.
     """
@@ -47,7 +46,7 @@ def remember_entry(name: str, task: PeriodicTask, entry: Mapping[str, Any]) -> N
             )
 
 
-def written_by_old_beat(using: str, task: PeriodicTask, here: TaskValues) -> dict[str, Any] | None:
+def written_by_old_beat(using: str, task: PeriodicTask, here: TaskValues) -> dict[str, object] | None:
     """The values of a row that django-celery-beat may have written from an earlier version of the settings; None if it
     cannot have: the row was changed after the take-over. `date_changed` and the time of the take-over come from hosts
     whose clocks may differ; a hint that nobody has read yet is proof of a change, whatever they say.

@@ -39,7 +39,7 @@ OPTION_FIELDS = (
     *("missed", "grace_seconds", "jitter_seconds", "overlap", "overlap_limit_seconds"),
     *("tags", "extra"),
 )
-_JSON: dict[str, Any] = {"args": [], "kwargs": {}, "headers": {}, "extra": {}}
+_JSON: dict[str, object] = {"args": [], "kwargs": {}, "headers": {}, "extra": {}}
 _INSTANTS = ("expires", "start_time")
 _KINDS: dict[str, type[ScheduleValue]] = {
     model.KIND: model for model in (IntervalSchedule, CrontabSchedule, SolarSchedule, ClockedSchedule)
@@ -60,12 +60,12 @@ def values_of(task: PeriodicTask, options: TaskOptions | None) -> TaskValues:
 
 
 @cache
-def defaults() -> Mapping[str, Any]:
+def defaults() -> Mapping[str, object]:
     """The default of each field."""
     return values_of(PeriodicTask(), None)
 
 
-def plain(name: str, value: Any) -> Any:
+def plain(name: str, value: object) -> object:
     """The value of a field in the plain form, which JSON can hold."""
     if name in _JSON:
         try:
@@ -77,7 +77,7 @@ def plain(name: str, value: Any) -> Any:
     return None if value == "" else value
 
 
-def plain_schedule(schedule: ScheduleValue) -> list[Any]:
+def plain_schedule(schedule: ScheduleValue) -> list[object]:
     """The kind and the value of a schedule in the plain form."""
     values = schedule.value()
     if isinstance(schedule, CrontabSchedule):  # a row from elsewhere may be spelt otherwise
@@ -89,7 +89,7 @@ def plain_schedule(schedule: ScheduleValue) -> list[Any]:
     return [schedule.KIND, *map(_part, values)]
 
 
-def _part(value: Any) -> Any:
+def _part(value: object) -> object:
     if isinstance(value, Decimal):
         return f"{value:.6f}"
     if isinstance(value, datetime):
@@ -118,7 +118,7 @@ def read(using: str, names: Iterable[str], *, lock: bool = False) -> dict[str, S
     return found
 
 
-def create(using: str, name: str, values: Mapping[str, Any]) -> PeriodicTask:
+def create(using: str, name: str, values: Mapping[str, object]) -> PeriodicTask:
     """A new task with these fields. Raises `ValidationError`."""
     task = PeriodicTask(name=task_lookup.free_name(using, name))
     touched = _set(using, task, values)
@@ -129,14 +129,14 @@ def create(using: str, name: str, values: Mapping[str, Any]) -> PeriodicTask:
     return task
 
 
-def put(using: str, task: PeriodicTask, values: Mapping[str, Any]) -> None:
+def put(using: str, task: PeriodicTask, values: Mapping[str, object]) -> None:
     """Set fields of a task that is there, and touch no other. Raises `ValidationError`."""
     if touched := _set(using, task, values):
         task.save(using=using, update_fields={*touched, "date_changed"})
     put_options(using, task, values)
 
 
-def put_options(using: str, task: PeriodicTask, values: Mapping[str, Any]) -> None:
+def put_options(using: str, task: PeriodicTask, values: Mapping[str, object]) -> None:
     """Set what is in the task's options, and mark it as declared in code."""
     given = {name: stored(name, values[name]) for name in OPTION_FIELDS if name in values}
     found = TaskOptions.objects.using(using).filter(pk=task.pk).first() or TaskOptions(task_id=task.pk)

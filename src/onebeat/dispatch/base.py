@@ -15,8 +15,8 @@ class Message:
 
     id: str
     task: str
-    args: list[Any]
-    kwargs: dict[str, Any]
+    args: list[object]
+    kwargs: dict[str, object]
     #: `apply_async` options: queue, exchange, routing_key, priority, expires, headers.
     options: dict[str, Any] = field(default_factory=dict)
     #: The key of the periodic task's row, for hooks that are handed the row.

@@ -162,7 +162,7 @@ class CronField(Canonical, CronText):
     It is named as the grammar names it: `minute`, `hour`, `day_of_month`, `month_of_year` or `day_of_week`.
     """
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> object:
         """Canonical text. A text that does not parse is kept, so that old rows stay readable and editable.
 
         Raises ValidationError for what is neither text nor a valid number or collection of numbers.
@@ -176,7 +176,7 @@ class CronField(Canonical, CronText):
                 return value
             raise invalid(error) from error
 
-    def validate(self, value: Any, model_instance: models.Model | None) -> None:
+    def validate(self, value: object, model_instance: models.Model | None) -> None:
         """Raises ValidationError, naming the field and the token, if the text is not in the grammar."""
         super().validate(value, model_instance)
         try:
@@ -188,7 +188,7 @@ class CronField(Canonical, CronText):
 class JSONTextField(Canonical, JSONText):
     """JSON as text, as the old column holds it. A dict or a list in Python becomes its text."""
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> object:
         """The text. Raises ValidationError, naming the value's type, for what JSON cannot hold."""
         if isinstance(value, dict | list | tuple):
             try:
@@ -204,7 +204,7 @@ class ExactField(Word):
     def db_type(self, connection: BaseDatabaseWrapper) -> str | None:
         return expressions.exact_type(connection, self.max_length or 0) or super().db_type(connection)
 
-    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+    def from_db_value(self, value: object, expression: object, connection: BaseDatabaseWrapper) -> object:
         """The text: a column of bytes gives bytes."""
         return value.decode() if isinstance(value, bytes) else value
 
@@ -212,7 +212,7 @@ class ExactField(Word):
 class WholeField(Canonical, WholeNumber):
     """A whole number. Django's own field makes 1 of 1.5."""
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> object:
         """The number. Raises ValidationError if it has a fraction or is none."""
         number = super().to_python(value)
         if isinstance(value, float | Decimal) and number != value:
@@ -223,7 +223,7 @@ class WholeField(Canonical, WholeNumber):
 class WordField(Canonical, Word):
     """A word from a short list (`days`, `sunset`), in small letters and without space around it."""
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> object:
         """The word, stripped and in small letters."""
         value = super().to_python(value)
         return value.strip().lower() if isinstance(value, str) else value
@@ -235,7 +235,7 @@ class CoordinateField(Canonical, Degrees):
     PostgreSQL compares a finer number with the rounded one it stored and finds them different.
     """
 
-    def to_python(self, value: Any) -> Any:
+    def to_python(self, value: object) -> object:
         """The number, rounded half to even, never minus zero. Raises ValidationError if it is none."""
         number = super().to_python(value)
         if number is None or number.adjusted() >= self.max_digits - self.decimal_places:
@@ -251,7 +251,7 @@ class ClockField(Canonical, ClockTime):
     like every other time in such a database. PostgreSQL takes them as they are.
     """
 
-    def get_db_prep_value(self, value: Any, connection: BaseDatabaseWrapper, prepared: bool = False) -> Any:
+    def get_db_prep_value(self, value: object, connection: BaseDatabaseWrapper, prepared: bool = False) -> object:
         """The value for the column; an aware one becomes local wall clock where the database takes nothing else."""
         if not prepared:
             value = self.get_prep_value(value)
@@ -288,7 +288,7 @@ def zone_choices() -> list[tuple[str, str]]:
 class ZoneAttribute(DeferredAttribute):
     """Turns a zone's name into the zone when it is assigned; what names none is left for validation."""
 
-    def __set__(self, instance: models.Model, value: Any) -> None:
+    def __set__(self, instance: models.Model, value: object) -> None:
         instance.__dict__[self.field.attname] = known_zone(value)
 
 
@@ -321,11 +321,11 @@ class ZoneField(Canonical, ZoneName):
         except InvalidSchedule as error:
             raise invalid(error) from error
 
-    def from_db_value(self, value: Any, expression: Any, connection: BaseDatabaseWrapper) -> Any:
+    def from_db_value(self, value: object, expression: object, connection: BaseDatabaseWrapper) -> object:
         """The zone, or the text as it stands in the row if it names none."""
         return known_zone(value)
 
-    def get_prep_value(self, value: Any) -> str | None:
+    def get_prep_value(self, value: object) -> str | None:
         """The zone's name. Raises ValidationError as `to_python` does."""
         found = self.to_python(super().get_prep_value(value))
         return None if found is None else found.key

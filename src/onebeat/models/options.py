@@ -22,7 +22,7 @@ from onebeat.models.task_rules import check_json
 class TaskOptionsQuerySet(models.QuerySet["TaskOptions"]):
     """A change of a task's options is a change of the task: the engine gets a hint."""
 
-    def update(self, **kwargs: Any) -> int:
+    def update(self, **kwargs: object) -> int:
         """Update the rows and leave the hints. Returns how many were matched.
 
         Raises `ValidationError` for message options that are no JSON object.

@@ -33,7 +33,7 @@ S = TypeVar("S", bound="ScheduleValue")
 class ScheduleQuerySet(models.QuerySet[S]):
     """Creation that cannot make a second row for a value, and changes that validate and are seen."""
 
-    def get_or_create(self, defaults: Mapping[str, Any] | None = None, **kwargs: Any) -> tuple[S, bool]:
+    def get_or_create(self, defaults: Mapping[str, object] | None = None, **kwargs: object) -> tuple[S, bool]:
         """The one row for a value, made if need be: `(object, created)`, with `created` True for exactly one caller.
 
         The value is `kwargs` and `defaults` together, other fields at their defaults. Any number of processes may call
@@ -52,9 +52,9 @@ class ScheduleQuerySet(models.QuerySet[S]):
 
     def update_or_create(
         self,
-        defaults: Mapping[str, Any] | None = None,
-        create_defaults: Mapping[str, Any] | None = None,
-        **kwargs: Any,
+        defaults: Mapping[str, object] | None = None,
+        create_defaults: Mapping[str, object] | None = None,
+        **kwargs: object,
     ) -> tuple[S, bool]:
         """The row for `kwargs`, edited to `defaults`; made with both if it is not there. As safe as `get_or_create`.
 
@@ -119,7 +119,7 @@ class ScheduleQuerySet(models.QuerySet[S]):
         with _edit(self.model, self.db, [one.pk for one in instances], lambda: instances):
             return plain(self).bulk_update(instances, names, batch_size)
 
-    def update(self, **kwargs: Any) -> int:
+    def update(self, **kwargs: object) -> int:
         """Update the rows. Raises `ValidationError` for a value that is no schedule or that another row holds."""
         clean_values(self.model, kwargs)
         self._for_write = True
@@ -149,7 +149,7 @@ class ScheduleQuerySet(models.QuerySet[S]):
     delete.alters_data = True  # type: ignore[attr-defined]
     delete.queryset_only = True  # type: ignore[attr-defined]
 
-    def _value(self, kwargs: dict[str, Any], defaults: Mapping[str, Any] | None) -> S | None:
+    def _value(self, kwargs: dict[str, object], defaults: Mapping[str, object] | None) -> S | None:
         """The new object that these arguments describe; None if they are no whole value or more than one (a lookup, a
         key, a filter, a field of somebody's child model): then it is Django's own way.
         """
@@ -209,7 +209,7 @@ class ScheduleValue(models.Model):
 
     def clean_value(self) -> None:
         """Bring the value to its canonical form. Raises `ValidationError` on each field that is wrong."""
-        errors: dict[str, Any] = {}
+        errors: dict[str, object] = {}
         for name in self.VALUE:
             field = self._meta.get_field(name)
             if hasattr(getattr(self, name), "resolve_expression"):
@@ -307,11 +307,11 @@ class ScheduleValue(models.Model):
     def _save_table(
         self,
         raw: bool = False,
-        cls: Any = None,
-        force_insert: Any = False,
+        cls: object = None,
+        force_insert: object = False,
         force_update: bool = False,
         using: str | None = None,
-        update_fields: Any = None,
+        update_fields: object = None,
     ) -> bool:
         """Part of Django's saving, raw for a fixture, which does not come through `save`."""
         using = using or router.db_for_write(type(self), instance=self)
@@ -320,10 +320,10 @@ class ScheduleValue(models.Model):
         done: bool = super()._save_table(raw, cls, force_insert, force_update, using, update_fields)  # type: ignore[misc]
         return done
 
-    def _stored(self, using: str) -> tuple[Any, ...] | None:
+    def _stored(self, using: str) -> tuple[object, ...] | None:
         return type(self)._base_manager.using(using).filter(pk=self.pk).values_list(*self.VALUE).first()
 
-    def _signal(self, signal: signals.ModelSignal, using: str, **extra: Any) -> None:
+    def _signal(self, signal: signals.ModelSignal, using: str, **extra: object) -> None:
         signal.send(sender=type(self), instance=self, raw=False, using=using, **extra)
 
     def _insert_or_adopt(self, using: str, *, always_signal: bool) -> bool:
@@ -355,7 +355,7 @@ class ScheduleValue(models.Model):
 
 @contextmanager
 def _edit(
-    model: type[ScheduleValue], using: str, keys: Sequence[Any], edited: Callable[[], Iterable[ScheduleValue]]
+    model: type[ScheduleValue], using: str, keys: Sequence[object], edited: Callable[[], Iterable[ScheduleValue]]
 ) -> Iterator[None]:
     """A change of these rows' values: it must leave valid rules, the engine sees it, and it is logged if tasks share
     them.

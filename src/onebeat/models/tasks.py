@@ -66,7 +66,7 @@ class PeriodicTaskQuerySet(models.QuerySet["PeriodicTask"]):
                 change_hints.changed(self.db, "task", {task.pk for task in tasks} - set(off))
         return done
 
-    def update(self, **kwargs: Any) -> int:
+    def update(self, **kwargs: object) -> int:
         """Check the values, update the rows, and leave the hints. Returns how many rows were matched.
 
         A choice of schedules that no task may have is looked for in the rows first.
@@ -314,13 +314,13 @@ class PeriodicTasks(models.Model):
         verbose_name_plural = _("periodic task tracks")
 
     @classmethod
-    def changed(cls, instance: Any = None, **kwargs: Any) -> None:
+    def changed(cls, instance: object = None, **kwargs: object) -> None:
         """Kept for code that calls it. onebeat sees changes in the data and needs no call."""
         if not getattr(instance, "no_changes", False):
             cls.update_changed()
 
     @classmethod
-    def update_changed(cls, *, using: str | None = None, **kwargs: Any) -> None:
+    def update_changed(cls, *, using: str | None = None, **kwargs: object) -> None:
         """Move `last_update` to now. Kept for code that calls it; nothing in onebeat waits for it.
 
         By the database's clock, as everybody who moves it: a host that is behind would move it back.

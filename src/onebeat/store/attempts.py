@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from operator import attrgetter
-from typing import Any
 
 from django.db import connections
 
@@ -140,7 +139,7 @@ def _key(attempt: Attempt) -> tuple[int, datetime, int]:
     return attempt.task_uid, attempt.due_at, attempt.run
 
 
-def _keys(using: str, attempts: Iterable[Attempt]) -> list[list[Any]]:
+def _keys(using: str, attempts: Iterable[Attempt]) -> list[list[object]]:
     return utc_columns.to_rows(using, sorted({_key(attempt) for attempt in attempts}))
 
 
@@ -164,7 +163,7 @@ def _there(using: str, attempts: Sequence[Attempt]) -> set[tuple[int, datetime, 
     return {(uid, _utc(due_at), run) for uid, due_at, run in rows}
 
 
-def _utc(value: Any) -> datetime:
+def _utc(value: object) -> datetime:
     instant = utc_columns.from_column(value)
     assert instant is not None
     return instant

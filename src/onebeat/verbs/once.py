@@ -48,8 +48,8 @@ class OnceItem(MessageOptions, total=False):
     key: Required[str]
     at: Required[datetime | timedelta]
     task: Required[str | CeleryTask]
-    args: Sequence[Any]
-    kwargs: Mapping[str, Any]
+    args: Sequence[object]
+    kwargs: Mapping[str, object]
     for_: models.Model
     tags: Sequence[str]
 

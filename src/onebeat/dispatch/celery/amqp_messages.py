@@ -24,7 +24,7 @@ def guard(channel: Any) -> None:
     """
     publish = channel.basic_publish
 
-    def checked(message: Any, exchange: str = "", routing_key: str = "", *args: Any, **kwargs: Any) -> Any:
+    def checked(message: object, exchange: str = "", routing_key: str = "", *args: object, **kwargs: object) -> object:
         check(message, exchange, routing_key, channel.connection.frame_max)
         return publish(message, exchange, routing_key, *args, **kwargs)
 

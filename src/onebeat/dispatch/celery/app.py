@@ -17,7 +17,7 @@ logger = logging.getLogger("onebeat")
 _OTHERS = ("celery.beat:PersistentScheduler", "onebeat")
 
 
-def find(name: str | None = None, *, with_tasks: bool = False) -> Any:
+def find(name: str | None = None, *, with_tasks: bool = False) -> object:
     """The Celery app that `name` names as `module:attribute`; without a name, the current one.
 
     `with_tasks`: the modules that register its tasks are imported too. Raises `UnknownApp`.
@@ -31,7 +31,7 @@ def find(name: str | None = None, *, with_tasks: bool = False) -> Any:
     return app
 
 
-def tasks() -> dict[str, Any]:
+def tasks() -> dict[str, object]:
     """The registered tasks by name, Celery's own left out. Looked up each time, since tasks are registered late."""
     try:
         current_app.loader.import_default_modules()
@@ -79,7 +79,7 @@ def settings_prefix() -> str:
     return getattr(current_app, "namespace", None) or "CELERY"
 
 
-def timezone() -> Any:
+def timezone() -> object:
     """The time zone of the current app."""
     return current_app.timezone
 

@@ -67,7 +67,7 @@ class Confirmed:
             return full
         return lost if lost is not None and self._open.intersection(numbers) else Accepted()
 
-    def _publish(self, *args: Any, **kwargs: Any) -> Any:
+    def _publish(self, *args: object, **kwargs: object) -> object:
         kwargs.pop("confirm_timeout", None)
         # Counted first: a publish that fails half way may have reached the broker, and ends this channel anyhow.
         self._last += 1

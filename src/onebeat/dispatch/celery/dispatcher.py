@@ -230,7 +230,7 @@ class CeleryDispatcher:
         ]
         return found + [lost or _CHANNEL_LOST] * (len(messages) - len(found))
 
-    def _send(self, message: Message, producer: Any, kinds: Kinds | None = None) -> PublishResult:
+    def _send(self, message: Message, producer: object, kinds: Kinds | None = None) -> PublishResult:
         """Publish one message, filled in from one of its kind where `kinds` has one."""
         try:
             for observer in self._way.observers:
@@ -275,7 +275,7 @@ class CeleryDispatcher:
             return Refused(reason)
         return Failed(reason)
 
-    def _apply(self, message: Message, producer: Any) -> None:
+    def _apply(self, message: Message, producer: object) -> None:
         """Publish one message through Celery."""
         task, options = self.app.tasks.get(message.task), self._options(message, producer)
         if task is not None:
@@ -308,10 +308,10 @@ class CeleryDispatcher:
         """The kinds, if messages may be filled in from them as things stand now."""
         return kinds if kinds is not None and kinds.usable() else None
 
-    def _transport_options(self) -> dict[str, Any]:
+    def _transport_options(self) -> dict[str, object]:
         """Bounded waits, and RabbitMQ's publisher confirms: "accepted" means that the broker said so."""
         given = self.app.conf.broker_transport_options or {}
-        own: dict[str, dict[str, Any]] = {
+        own: dict[str, dict[str, object]] = {
             "redis": {"socket_connect_timeout": _CONNECT_SECONDS, "socket_timeout": _ANSWER_SECONDS},
             "amqp": {"confirm_publish": True},
         }
@@ -324,7 +324,7 @@ def _declare_once(producer: Any) -> None:
     declare = producer.maybe_declare
     known: dict[int, object] = {}
 
-    def maybe_declare(entity: Any, *args: Any, **options: Any) -> Any:
+    def maybe_declare(entity: object, *args: object, **options: object) -> object:
         if known.get(id(entity)) is entity:
             return False
         done = declare(entity, *args, **options)
@@ -342,7 +342,7 @@ def _likeness(message: Message) -> Hashable | None:
     it reads itself, and not for what stands in the body or in other headers.
     """
     options = message.options
-    headers: dict[str, Any] = options.get("headers", {})
+    headers: dict[str, object] = options.get("headers", {})
     if message.size > _LARGE:
         return None
     parts = [(name, repr(value)) for name, value in options.items() if name not in ("headers", "expires")]

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from importlib import import_module
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Protocol
 
 from celery import Celery
 
@@ -33,7 +33,7 @@ class Observer(Protocol):
         """A message goes through Celery's methods next, and so through the observer's own wrappers."""
         ...
 
-    def headers(self, headers: dict[str, Any]) -> dict[str, Any]:
+    def headers(self, headers: dict[str, object]) -> dict[str, object]:
         """The headers of a message that is filled in, with what the wrappers would have added."""
         ...
 

@@ -46,7 +46,7 @@ class Way:
     def __init__(self, app: Celery, producer: Any) -> None:
         self.observers: list[Observer] = active(app)
         whole: Callable[..., Any] = type(producer).publish
-        self.publish: Callable[..., Any] = original(whole, "kombu.messaging") or whole
+        self.publish: Callable[..., object] = original(whole, "kombu.messaging") or whole
         #: Whether somebody listens to Celery's signals of publishing, which are sent for each message then.
         self.listened = any(signal.receivers for signal in _SIGNALS)
 
@@ -60,7 +60,7 @@ class Kind:
     #: Raises `TypeError` for arguments that the task does not take.
     check: Callable[..., Any] | None
 
-    def publish(self, producer: Any, message: Message, way: Way) -> None:
+    def publish(self, producer: object, message: Message, way: Way) -> None:
         """Publish `message` as one of this kind, with what the observers on its way add."""
         args = type(self.body[0])(message.args)  # a tuple for a registered task, a list for a name
         if self.check is not None:
@@ -89,7 +89,7 @@ class Kind:
 class Kinds:
     """The kinds that one connection has met."""
 
-    def __init__(self, app: Celery, producer: Any) -> None:
+    def __init__(self, app: Celery, producer: object) -> None:
         self._app: Any = app
         self._producer = producer
         self._known: dict[Hashable, Kind | None] = {}
@@ -193,19 +193,19 @@ class _Recorder:
         self.connection = producer.connection
         self.channel = producer.channel
         self.serializer = producer.serializer
-        self.body: Any = None
+        self.body: object = None
         self.options: dict[str, Any] = {}
 
-    def publish(self, body: Any, **options: Any) -> None:
+    def publish(self, body: object, **options: object) -> None:
         self.body, self.options = body, options
 
 
-def _untouched(owner: Any, name: str, module: str) -> bool:
+def _untouched(owner: object, name: str, module: str) -> bool:
     """Whether a method is Celery's own, but for known observers."""
     return name not in getattr(owner, "__dict__", {}) and original(getattr(type(owner), name, None), module) is not None
 
 
-def _shown(value: Any) -> str:
+def _shown(value: object) -> str:
     """Arguments as Celery shows them to people."""
     text = repr(value)
     return text if len(text) <= _SHORT else str(saferepr(value, _LONGEST_SHOWN))
