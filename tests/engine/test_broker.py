@@ -8,12 +8,14 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from django.db import OperationalError
 
 from onebeat.core import clock
 from onebeat.core.headers import NAME_HEADER
-from onebeat.dispatch.base import Accepted, Failed, Message, PublishResult, Refused, Unsent
+from onebeat.dispatch.base import Accepted, Deferred, Failed, Message, PublishResult, Refused, Unsent
 from onebeat.models import Beat, Occurrence, PeriodicTask
 from onebeat.queries.explain import explain
+from onebeat.store import settling
 from tests.engine.kit import Bench, at, clocked, every, ledger, options, set_task, task
 
 
@@ -249,4 +251,27 @@ def test_a_connection_that_broke_inside_a_batch_is_suspected_though_the_last_mes
     bench.work(12)
     assert (sorted(asked[0][0]), asked[0][1]) == (names, False)
     assert asked[1][1]
+    assert set(Occurrence.objects.values_list("state", flat=True)) == {"sent"}
+
+
+def test_what_the_broker_has_is_not_sent_again_when_the_record_of_another_message_fails(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    many(3, one_off=True)
+    postpone, failures = settling.postpone, [OperationalError("deadlock detected")]
+    deferred = Deferred("the queue is full")
+    bench.outbox.answer = lambda message: deferred if failures and name(message) == "t01" else Accepted()
+
+    def fails_once(*args: Any) -> None:
+        if failures:
+            raise failures.pop()
+        postpone(*args)
+
+    monkeypatch.setattr(settling, "postpone", fails_once)
+    bench.work(9)
+    with pytest.raises(OperationalError):
+        bench.work(1)
+    bench.work(30)
+    ids = [message.id for message in bench.outbox.messages]
+    assert len(ids) == len(set(ids)) == 3
     assert set(Occurrence.objects.values_list("state", flat=True)) == {"sent"}

@@ -59,8 +59,9 @@ class Recorder:
         """
         kept = run.decides and run.end is not None
         with self._lock:
-            while kept and run.token is not None and len(self._deciding) >= _MOST:
-                self._space.wait()
+            if kept and run.token is not None and len(self._deciding) >= _MOST:
+                logger.warning("a task waits: the ends of %d runs could not be recorded yet", _MOST)
+                self._space.wait_for(lambda: len(self._deciding) < _MOST)
             if kept and len(self._deciding) < _MOST:
                 self._runs.pop(id(run), None)
                 self._deciding[id(run)] = run
@@ -139,11 +140,11 @@ class Recorder:
                 continue
             self._hurry.wait(settings().record_seconds)
             try:
-                written = self.flush()
+                self.flush()
             except Exception:  # whatever it is, the next one is tried
                 logger.exception("outcomes of tasks could not be recorded")
-                written = False
-            if not written:
+                clock.pause(_PAUSE)
+            if self._failing:
                 clock.pause(_PAUSE)
 
     def _written(self, runs: list[Run]) -> list[Run]:

@@ -72,7 +72,8 @@ def sizes(using: str, tables: Sequence[str]) -> dict[str, Size]:
     with link.cursor() as cursor:
         if link.vendor in _SIZES:
             cursor.execute(_SIZES[link.vendor], [list(tables) if link.vendor == "postgresql" else ",".join(tables)])
-            return {name: Size(*map(_whole, figures)) for name, *figures in cursor.fetchall()}
+            known = {name: Size(*map(_whole, figures)) for name, *figures in cursor.fetchall()}
+            return {name: known.get(name, Size(None, None, None)) for name in tables}
         found = {}
         for name in tables:
             cursor.execute(f"SELECT COUNT(*) FROM {link.ops.quote_name(name)}")

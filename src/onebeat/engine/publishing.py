@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from onebeat.core import clock
 from onebeat.core.backoff import retry_delay
 from onebeat.core.reasons import Reason
+from onebeat.db import database_clock
 from onebeat.dispatch.base import Accepted, Deferred, Failed, PublishResult, Refused, Unsent
 from onebeat.engine.assembly import Assembly
 from onebeat.engine.heartbeat import Heartbeat
@@ -121,7 +122,13 @@ class Publisher:
         ours = [claimed for claimed in part if claimed.id in mine]
         self._in_flight.settle(batch.token, [claimed for claimed in part if claimed.id not in mine])
         results = self._parts.dispatcher.publish([message(claimed, batch.now) for claimed in ours], singly=singly)
-        for claimed, result in zip(ours, results, strict=True):
+        answered = list(zip(ours, results, strict=True))
+        # What the broker has is noted before anything that may fail: else the rest would be sent again.
+        for claimed, result in answered:
+            if isinstance(result, Accepted):
+                self._in_flight.accept(batch, claimed)
+                self.failing_since = None
+        for claimed, result in answered:
             self._take(batch, claimed, result)
         # A message that failed alone while later ones were tried is at fault itself; else the connection is.
         unsent = [result for result in results if isinstance(result, Unsent)]
@@ -135,12 +142,9 @@ class Publisher:
         return False
 
     def _take(self, batch: Batch, claimed: Claimed, result: PublishResult) -> None:
-        """Act on what the dispatcher says of one message."""
+        """Act on what the dispatcher says of a message that the broker does not have."""
         name = claimed.task.name
         match result:
-            case Accepted():
-                self._in_flight.accept(batch, claimed)
-                self.failing_since = None
             case Refused(reason):
                 logger.error("task %r was refused: %s", name, reason)
                 self._refuse(batch, claimed, reason)
@@ -159,13 +163,15 @@ class Publisher:
 
     def _refuse(self, batch: Batch, claimed: Claimed, reason: str) -> None:
         self._heartbeat.failed += 1
-        settling.refused(self._parts.using, batch.token, claimed.id, reason)
-        events.skipped(
-            self._parts.using, claimed.task.id, claimed.task.name, claimed.due_at, Reason.REFUSED, reason,
-            run=claimed.run,
-        )  # fmt: skip
+        if settling.refused(self._parts.using, batch.token, claimed.id, reason):
+            events.skipped(
+                self._parts.using, claimed.task.id, claimed.task.name, claimed.due_at, Reason.REFUSED, reason,
+                run=claimed.run,
+            )  # fmt: skip
         self._in_flight.settle(batch.token, [claimed])
 
     def _postpone(self, batch: Batch, claimed: Claimed, delay: timedelta, failure: str = "") -> None:
-        settling.postpone(self._parts.using, batch.token, claimed.id, batch.now + delay, failure)
+        # From now, and not from the claim: a batch may take longer than the delay.
+        until = database_clock.now(self._parts.using) + delay
+        settling.postpone(self._parts.using, batch.token, claimed.id, until, failure)
         self._in_flight.settle(batch.token, [claimed])

@@ -61,9 +61,13 @@ def by_key(rows: Iterable[PeriodicTask], asked: Iterable[str]) -> dict[str, Peri
 
 
 def free_name(using: str, key: str) -> str:
-    """The name for a new row of this key: the key itself, or with a suffix where another key's row has that name."""
-    taken = expressions.folds_texts(using) and tasks(using).filter(name=key).exists()
-    return keys.suffixed(key) if taken else key
+    """The name for a new row of this key: the key itself, or with a suffix where another key's row has that name. A row
+    of the key's own, which another process may just have made, is no reason for a second one.
+    """
+    if not expressions.folds_texts(using):
+        return key
+    names = tasks(using).filter(name=key).values_list("name", flat=True)
+    return keys.suffixed(key) if any(not keys.has(name, key) for name in names) else key
 
 
 def named(using: str, name: str) -> tuple[int, str]:

@@ -54,11 +54,10 @@ def emit_sent(using: str, those: Collection[Claimed]) -> None:
         events.sent(using, one.task.id, one.task.name, one.due_at, one.run, one.id, one.celery_task_id)
 
 
-def refused(using: str, token: int, pk: int, detail: str) -> None:
-    """Record that an occurrence cannot be sent as it is, and why."""
-    _held(using, token, [pk]).update(
-        state=Occurrence.State.SKIPPED, reason=Reason.REFUSED, detail=storable(detail, _LONGEST)
-    )
+def refused(using: str, token: int, pk: int, detail: str) -> bool:
+    """Record that an occurrence cannot be sent as it is, and why. Returns whether it was still ours to record."""
+    kept = storable(detail, _LONGEST)
+    return _held(using, token, [pk]).update(state=Occurrence.State.SKIPPED, reason=Reason.REFUSED, detail=kept) > 0
 
 
 def postpone(using: str, token: int, pk: int, until: datetime, failure: str = "") -> None:

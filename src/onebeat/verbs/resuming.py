@@ -214,9 +214,8 @@ def _passed(
     ended = _skipped(using).filter(task_id=definition.id, task_uid=state.uid).order_by("-due_at")
     if until is not None:
         ended = ended.filter(due_at__lte=until)
-    ranges = list(
-        (ended.filter(last__gte=since) if since else ended[:1]).values_list("due_at", "last")[:CATCH_UP_LIMIT]
-    )
+    rows = (ended.filter(last__gte=since) if since else ended[:1]).values_list("due_at", "last")
+    ranges = list(rows if until else rows[: CATCH_UP_LIMIT + 1])  # one more shows that there are too many
     if catch_up == "latest" or not ranges:
         return [max(last for _, last in ranges)] if ranges else []
     try:

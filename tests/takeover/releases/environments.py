@@ -117,6 +117,17 @@ def _run(command: list[str]) -> None:
         raise NotHere(f"{' '.join(command)}: {(done.stderr or done.stdout).strip()[-600:]}")
 
 
+def _installed(python: str, packages: list[str], tries: int = 3) -> None:
+    """Install these packages; an index may break a connection off in the middle of one."""
+    for left in reversed(range(tries)):
+        try:
+            _run([python, *PIP, *packages])
+            return
+        except NotHere:
+            if not left:
+                raise
+
+
 def environment(name: str, base: str, packages: list[str], if_possible: list[str]) -> Path:
     """The Python of the environment of this name, built with the packages if it is not there. Those in `if_possible`
     may fail to install. Raises `NotHere` with the end of pip's own words.
@@ -127,7 +138,7 @@ def environment(name: str, base: str, packages: list[str], if_possible: list[str
         if not done.exists():
             shutil.rmtree(folder, ignore_errors=True)
             _run([base, "-m", "venv", str(folder)])
-            _run([python, *PIP, *packages])
+            _installed(python, packages)
             for package in if_possible:
                 with suppress(NotHere):
                     _run([python, *PIP, package])

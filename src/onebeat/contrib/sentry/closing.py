@@ -6,6 +6,7 @@ a time-out, a lost process and a revoked message are nothing.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from celery import signals
@@ -49,7 +50,7 @@ def close(request: Any, outcome: Outcome, **kwargs: object) -> None:
     }
     if headers[CONFIG]:
         check_in["monitor_config"] = headers[CONFIG]
-    if headers[START]:
+    with suppress(TypeError, ValueError):  # a header that somebody else has written
         check_in["duration"] = max(0.0, clock.host_now().timestamp() - float(headers[START]))
     trace = {name: found for name in ("sentry-trace", "baggage") if (found := request.get(name) or nested.get(name))}
     outbox().put(check_in, trace)

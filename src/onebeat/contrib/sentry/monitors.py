@@ -22,7 +22,10 @@ from onebeat.store.definitions import Definition
 logger = logging.getLogger("onebeat")
 
 _MINUTE = timedelta(minutes=1)
-_logged: set[tuple[str, str]] = set()
+#: The tasks without a monitor that were logged, at most so many: names of follow-ups have no end.
+_logged: set[str] = set()
+_MOST_LOGGED = 1000
+_ONCE = "it runs once"
 
 
 def config(task: Definition, app: Celery, excluded: list[str] | None) -> Values | None:
@@ -33,9 +36,7 @@ def config(task: Definition, app: Celery, excluded: list[str] | None) -> Values 
         return None
     found = _schedule(task)
     if isinstance(found, str):
-        if (task.name, found) not in _logged:
-            _logged.add((task.name, found))
-            logger.warning("task %r has no monitor at Sentry: %s", task.name, found)
+        _log_once(task.name, found)
         return None
     options = task.more_options()
     given: Values = options.get(MONITOR) or {}
@@ -49,10 +50,22 @@ def config(task: Definition, app: Celery, excluded: list[str] | None) -> Values 
     return made
 
 
+def _log_once(name: str, why: str) -> None:
+    """One line for each task, and one for all that run once."""
+    name = "" if why == _ONCE else name
+    if name in _logged or len(_logged) >= _MOST_LOGGED:
+        return
+    _logged.add(name)
+    if name:
+        logger.warning("task %r has no monitor at Sentry: %s", name, why)
+    else:
+        logger.info("tasks that run once have no monitor at Sentry")
+
+
 def _schedule(task: Definition) -> Values | str:
     """The schedule and its zone, or why there is none."""
     if task.clocked is not None or task.one_off:
-        return "it runs once"
+        return _ONCE
     try:
         return of_rule(task.recurrence(EPOCH))
     except OnebeatError as error:

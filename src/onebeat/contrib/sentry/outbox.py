@@ -65,12 +65,15 @@ class Outbox:
                 self._changed.wait_for(lambda: self._waiting)
                 lot = [self._waiting.popleft() for _ in range(min(_LOT, len(self._waiting)))]
                 self._busy = True
-            try:
-                for check_in, trace in lot:
+            for check_in, trace in lot:
+                try:
                     _capture(check_in, trace)
+                except Exception:  # the others may be taken
+                    logger.exception("a check-in could not be handed to Sentry")
+            try:
                 sentry_sdk.flush(timeout=_LOT_SECONDS)
-            except Exception:  # the thread goes on: what comes next may be taken
-                logger.exception("check-ins could not be handed to Sentry")
+            except Exception:  # the thread goes on: what comes next may be sent
+                logger.exception("check-ins could not be sent to Sentry")
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
